@@ -16,7 +16,7 @@ from accel_engine.errors import DataError
 COMMAND = (sys.executable, "-c", "import tensorflow, pyarrow.compute")
 
 TIMEOUT = 60.0
-"""Seconds after which the two block each other; together they take about 5."""
+"""Seconds after which the two count as blocking each other; to load both takes about 5."""
 
 CURE = "pip install 'tensorflow>=2.19,<2.20', or give the data as .npy or .npz"
 

@@ -56,7 +56,7 @@ def checksums_of(messages: Sequence[bytes]) -> _Numbers:
 
 
 def _of_width(messages: list[bytes], width: int) -> _Numbers:
-    """The checksums of messages of at least 4 bytes, and at most ``width``, which is a multiple of the block."""
+    """The checksums of messages of at most ``width`` bytes, a multiple of the block; wrong for fewer than 4 bytes."""
     padded = np.zeros((len(messages), width), np.uint8)  # in front, where zeros change nothing
     for row, message in zip(padded, messages, strict=True):
         start = width - len(message)

@@ -152,7 +152,7 @@ class EngineMissingError(AccelError):
 
 
 def format_error(error: BaseException) -> str:
-    """Format an exception on one line: ``ValueError: oh no``; for errors of the system or the user, only the text."""
+    """Format an exception on one line: ``ValueError: oh no``; an :exc:`AccelError` or ``OSError`` without its type."""
     text = ""
     with suppress(Exception):  # the __str__ of a user's exception may fail
         text = " ".join(cause_first(str(error)).split())[:MAX_REASON_LENGTH]

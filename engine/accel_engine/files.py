@@ -14,7 +14,7 @@ def replacing(path: Path, temporary: Path | None = None) -> Iterator[Path]:
 
     Args:
         path: The file to replace.
-        temporary: The temporary path; by default, one for each process, so that a killed one leaves its file for good.
+        temporary: The temporary path; by default, one for each process, whose file stays if the process is killed.
 
     Raises:
         OSError: The file cannot be replaced.

@@ -13,7 +13,7 @@ _SIGNALS = (signal.SIGHUP, signal.SIGUSR1)
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Defer the signals in what this thread starts, until that calls :func:`ignore` or :func:`survive`."""
+    """Block the signals in this thread, and in what it starts until it calls :func:`ignore` or :func:`survive`."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield

@@ -173,7 +173,7 @@ def read_example(
 
     Args:
         source: The image.
-        shape: Height, width, and 1 to 4 channels, of which the fourth is opacity.
+        shape: Height, width, and 1, 3 or 4 channels, of which the fourth is opacity.
         low: The value of black.
         high: The value of white.
         integers: Whether values are whole numbers.

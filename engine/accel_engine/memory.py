@@ -26,7 +26,7 @@ def available_memory() -> int:
 
 
 def resident_bytes(pid: int) -> int:
-    """Resident memory of a process and of those that it has started, without those that have exited."""
+    """Resident bytes of a process and its descendants; 0 if it has exited."""
     found = 0
     with suppress(psutil.Error):
         process = psutil.Process(pid)

@@ -1,6 +1,6 @@
-"""A network namespace of a process's own, where it can reach itself and nobody can reach it (Linux).
+"""A network namespace for one process, where it can reach itself and nobody can reach it (Linux).
 
-``python network_namespace.py COMMAND ...`` runs a command there, without a command it tries whether that is allowed:
+``python network_namespace.py COMMAND ...`` runs a command there; without a command, it tries whether that is allowed.
 :func:`enter` works only in a process with one thread, and many libraries start threads when they are imported.
 """
 

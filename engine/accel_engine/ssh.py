@@ -3,7 +3,7 @@
 import os
 
 CONNECT_SECONDS = 15
-"""How long ``ssh`` may take to reach a machine; more than that is taken by what it asks the user."""
+"""Seconds that ``ssh`` may take to reach a machine, besides the time in which it asks the user."""
 
 
 def ssh_program() -> str:

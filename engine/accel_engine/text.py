@@ -92,7 +92,7 @@ def _fields_of(kind: type) -> tuple[str, ...]:
 
 
 def truncated(text: str, length: int) -> str:
-    """Cut the end of a text of more than some characters, with an ellipsis."""
+    """Cut a text of more than ``length`` characters to this length, with an ellipsis at its end."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 

@@ -32,8 +32,8 @@ def check_source(user: UserFunction, given: Sequence[str]) -> frozenset[str] | N
         The names of its parameters; ``None`` where only running the code can tell.
 
     Raises:
-        AccelError: The file has a syntax error, or the function does not exist or requires other arguments; of type
-            :attr:`UserFunction.error`.
+        AccelError: The file or module does not exist or has a syntax error, or the function does not exist or requires
+            other arguments; of type :attr:`UserFunction.error`.
     """
     path = user.file or _module_file(user)
     if path is None:

@@ -499,7 +499,7 @@ def explain(error: Exception, title: str, problem: str, file: str = "", cure: st
         cure: A sentence that says what to do if it is damaged.
 
     Returns:
-        A :exc:`DatabaseError` if SQLite cannot use the file, perhaps only now.
+        A :exc:`DatabaseError` if SQLite cannot use the file, perhaps only now; otherwise another :exc:`RunError`.
     """
     if _is_damage(error):
         return RunError(

@@ -38,7 +38,7 @@ _SURE = {Confidence.CERTAIN: 1.0, Confidence.LIKELY: 0.8, Confidence.POSSIBLE: 0
 
 
 def find_troubles(recorded: Recorded, failed: list[FailedRule] | None = None) -> tuple[Finding, ...]:
-    """Find the troubles of a run, those that matter most first; none of a healthy one.
+    """Find the troubles of a run, the most important first; none in a healthy one.
 
     Args:
         recorded: What the run has recorded.

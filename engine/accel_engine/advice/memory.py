@@ -83,10 +83,10 @@ def _failed(recorded: Recorded, ended: RunEnded) -> Finding:
 
 
 def _use(recorded: Recorded, device: str) -> tuple[float, float, str]:
-    """The most memory in use, the device's memory, and what was measured.
+    """The most memory in use, the device's memory, and what was measured; zeros with too few readings.
 
-    Of an accelerator, that which TensorFlow's allocator has given out: what it reserves says little. Of the host, that
-    which nothing can use, if the run has a good part of it.
+    On an accelerator, what TensorFlow's allocator has given out: what it reserves says little. On the host, what all
+    programs use; zeros unless the run has a quarter of the memory.
     """
     _, total = recorded.readings(device, "memory_total")
     if len(total) < MIN_SAMPLES:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.devices.device_types import Sample
-from accel_engine.events import EpochEnded, Event, ModelBuilt, RunEnded, Validated
+from accel_engine.events import EpochEnded, Event, ModelBuilt, Phase, PhaseChanged, RunEnded, RunStarted, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, diagnostics
 from accel_engine.run.diagnostics import Diagnostics
@@ -86,7 +87,7 @@ class Recorded:
     steps: int = 0
     """Number of recorded steps."""
     samples: Sequence[Sample] = ()
-    """Readings of devices in the order of time, evenly chosen if there are many."""
+    """Readings of devices in the order of time; of a long run, the latest :data:`MAX_SAMPLES`."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     """The model's layers, the data, and the last validation."""
     faster: FasterPlan | None = None
@@ -171,8 +172,22 @@ class Recorded:
         first, last = ends.mean[0], ends.mean[-1]  # of this series, only means are exact
         return tuple(sample for sample in self.samples if first <= sample.time <= last)
 
+    def seconds_worked(self, since: float, until: float) -> float:
+        """Seconds between two times without those in which the run was paused, or had no engine."""
+        stopped, is_paused = 0.0, False
+        for before, event in pairwise(self.events):
+            if isinstance(before, PhaseChanged) and before.phase in (Phase.PAUSED, Phase.TRAINING, Phase.SCRIPT):
+                is_paused = before.phase is Phase.PAUSED  # it may validate or save meanwhile
+            if is_paused or isinstance(event, RunStarted):
+                stopped += max(0.0, min(until, event.time) - max(since, before.time))
+            is_paused = is_paused and not isinstance(event, RunStarted)
+        return max(0.0, until - since - stopped)
+
     def readings(self, device: str, name: str) -> tuple[Floats, Floats]:
-        """The times and values of a reading of a device while it trained, both ``[samples]``, without missing ones."""
+        """The times and values of a reading of a device, both ``[samples]``, without missing ones.
+
+        From the first step to the last one, pauses included.
+        """
         found = [
             (sample.time, reading.value)
             for sample in self.training_samples

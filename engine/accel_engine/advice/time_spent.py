@@ -33,7 +33,7 @@ class TimeSpent:
 
 
 def time_spent(recorded: Recorded) -> TimeSpent | None:
-    """The time of all steps but each engine's first record, if there are others.
+    """The time since the last change of the plan, without the first record of each start, if there are others.
 
     Runs without the engine's measurement have the time of their validations and checkpoints, but not of the input.
     ``None`` if too little is known.

@@ -1,6 +1,6 @@
 """The catalogue of datasets: names, summaries, shapes and counts, without TensorFlow.
 
-The other modules of this package read them; only the engine process imports those.
+The modules that describe or load a dataset are imported when they are needed. Only loading may import TensorFlow.
 """
 
 import re
@@ -85,6 +85,17 @@ CLOUD_STORAGE = "gs://"
 _SYNTHETIC = re.compile(r"synthetic(?::(\d{1,9}(?:x\d{1,9}){0,9})(?::(\d{1,9})(?::(\d{1,9}))?)?)?")
 
 
+def by_name(spec: str) -> DatasetEntry | None:
+    """The dataset of a catalogue name, or the synthetic one, whatever files there are; ``None`` for all else.
+
+    Raises:
+        PlanError: There is no such synthetic dataset.
+    """
+    if spec.partition(":")[0] == "synthetic":
+        return _synthetic(spec)
+    return CATALOGUE.get(spec.lower().replace("-", "_"))
+
+
 def find(spec: str) -> DatasetEntry:
     """Find the dataset of a plan's ``data``, without reading it.
 
@@ -94,13 +105,11 @@ def find(spec: str) -> DatasetEntry:
             files.
 
     Raises:
-        PlanError: There is no such dataset, file or folder.
+        PlanError: There is no such dataset, file or folder, or the system does not let it be read.
     """
     if not spec.strip():  # as a path it would be the current directory
         raise PlanError("data", spec, f"no dataset given; {suggestion(spec, CATALOGUE)}")
-    if spec.startswith("synthetic"):
-        return _synthetic(spec)
-    if entry := CATALOGUE.get(spec.lower().replace("-", "_")):
+    if entry := by_name(spec):
         return entry
     if spec.startswith(CLOUD_STORAGE):
         return _in_cloud_storage(spec)

@@ -75,7 +75,7 @@ def _has_shape(spec: ArraySpec, like: ArraySpec) -> bool:
 
 
 def _range(spec: ArraySpec) -> tuple[bool, int | None]:
-    """Whether values have a point, and what they are scaled by."""
+    """Whether values have a point, and what ``--scale 0-1`` divides them by."""
     return "float" in spec.dtype, ValueRange.of_array(spec.dtype, ()).largest
 
 

@@ -221,8 +221,10 @@ def _split(parts: Mapping[str, Batch], form: TargetForm, options: DataOptions) -
     whole, notes = splits["train"], []
     rows = split_rows(len(whole), options, _labels(whole.targets, form))
     for split, own in rows._asdict().items():
-        if split == "train" or len(own):
+        if split == "train":
             splits[split] = Split(*whole.take(own))
+        elif len(own):
+            splits.setdefault(split, Split(*whole.take(own)))
         if split != "train" and len(own):
             notes.append(f"{split} split: {len(own)} of {len(whole)} examples")
     return splits, notes

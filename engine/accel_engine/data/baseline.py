@@ -25,7 +25,7 @@ MAX_READ = 1000
 
 
 def frequent_class(labels: npt.NDArray[np.integer[Any]], classes: int) -> int | None:
-    """The most frequent class of some labels, of those from 0 to ``classes - 1``; ``None`` if they have none."""
+    """The most frequent class of some labels, counting only 0 to ``classes - 1``; ``None`` without one."""
     counts = np.bincount(labels[(labels >= 0) & (labels < classes)], minlength=1)
     return int(counts.argmax()) if counts.any() else None
 
@@ -43,7 +43,7 @@ def name_of_class(frequent: int, names: Sequence[str], of: str = "") -> str:
 
 
 def training_targets(dataset: Dataset) -> npt.NDArray[Any] | None:
-    """The training targets, or of many some examples at equal distances; ``None`` of a stream, or of several."""
+    """The training targets, or of many some examples at equal distances; ``None`` for a stream or several arrays."""
     targets = flatten(dataset.train.targets) if isinstance(dataset.train, Split) else []
     if len(targets) != 1 or not len(targets[0]):
         return None

@@ -86,7 +86,7 @@ class CharacterEncoder:
             progress: Reports the number of characters.
 
         Raises:
-            DataError: The file changed since it was counted, or has too many different characters.
+            DataError: The file cannot be read, changed since it was counted, or has too many different characters.
         """
         tokens = np.empty(length, np.uint16)
         done = 0
@@ -129,7 +129,7 @@ def encoding_of(start: bytes) -> str:
 
 
 def decoded(content: bytes, name: str) -> tuple[str, str]:
-    """A text and its encoding: UTF-8 or, if it is not that, Windows' Western one.
+    """A text and its encoding: the one that its first bytes tell, else UTF-8, else Windows-1252.
 
     Args:
         content: The bytes of a file.
@@ -159,7 +159,7 @@ def read_texts(path: Path, *, replace: bool = False, chunk: int | None = None) -
     """Decode a text file in chunks of some bytes, :data:`CHUNK` by default; of an empty file, yield an empty text.
 
     Raises:
-        DataError: The file cannot be read, or is not UTF-8 and nothing is replaced.
+        DataError: The file cannot be read, or has bytes that are invalid in its encoding and not replaced.
     """
     done, line = 0, 1
     try:

@@ -17,7 +17,7 @@ from accel_engine.data.dataset import Dataset, spec_of
 from accel_engine.data.roles import Roles, check_named_columns, choose_roles
 from accel_engine.data.series.array_series import survey_arrays, windowed_arrays
 from accel_engine.data.source import DatasetEntry, EntryColumn, Source
-from accel_engine.data.splits import split_names, split_sizes, validate_on_test
+from accel_engine.data.splits import of_own_splits, split_names, split_sizes, validate_on_test
 from accel_engine.data.structure import Batch, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, text_array
 from accel_engine.errors import DataError, PlanError
@@ -71,6 +71,8 @@ class _Parts:
     """Their names in messages."""
     notes: tuple[str, ...]
     """Notes for the user."""
+    options: DataOptions
+    """How the training arrays are split."""
 
 
 class ArraySource(Source):
@@ -103,7 +105,9 @@ class ArraySource(Source):
         train_count, validation_count, test_count = split_sizes(
             {split: _rows(part) for split, part in parts.arrays.items()}, options
         )
-        classes = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
+        found = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
+        are_all = bool(class_names) or not form.labels or y is None or y.whole  # the first labels do not tell all
+        classes = found if are_all else ()
         return replace(
             self.entry,
             shape=tuple(first.inputs.shape[1:]) if isinstance(first.inputs, np.ndarray) else None,
@@ -119,7 +123,7 @@ class ArraySource(Source):
             columns=columns,
             class_names=classes,
             class_counts=form.counts if y is not None and y.whole else (),
-            samples=_samples(first, form, classes),
+            samples=_samples(first, form, found),
         )
 
     def load(self, progress: Progress) -> Dataset:
@@ -131,7 +135,7 @@ class ArraySource(Source):
             roles = _find_roles(file.headers, options)
             parts = self._parts(file, roles, ArrayFile.read)
             dataset = make_dataset(
-                self.entry.name, parts.arrays, options, class_names=_class_names(file), names=parts.names
+                self.entry.name, parts.arrays, parts.options, class_names=_class_names(file), names=parts.names
             )
         return replace(dataset, notes=(*roles.notes, *parts.notes, *dataset.notes))
 
@@ -155,9 +159,10 @@ class ArraySource(Source):
     def _parts(self, file: ArrayFile, roles: _ArrayRoles, value: Callable[[ArrayFile, str], Any]) -> _Parts:
         """The arrays of each split, as ``value`` gives them by name, once they are found to fit in memory."""
         splits = dict(roles.splits)
+        notes = validate_on_test(splits, self.options, "the test arrays")
+        options = of_own_splits(self.options, splits)
         if self.options.validation_data:
             splits.pop("validation", None)
-        notes = validate_on_test(splits, self.options, "the test arrays")
         if file.other_files:
             notes.append(f"files in it that are not arrays: {numbers.listed(map(repr, file.other_files), _LISTED)}")
         leaves = [file.headers[name].rows() for part in splits.values() for _, name in named_leaves(part)]
@@ -172,7 +177,7 @@ class ArraySource(Source):
         if (validation := self._of_validation(of_training)) is not None:
             arrays["validation"] = validation
             names["validation"] = _labels(splits["train"], f"{Path(self.options.validation_data).name}: ")
-        return _Parts(arrays, names, tuple(notes))
+        return _Parts(arrays, names, tuple(notes), options)
 
 
 def _find_roles(headers: Mapping[str, Header], options: DataOptions) -> _ArrayRoles:

@@ -70,7 +70,7 @@ def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "", *, t
             preprocessing, ``0-1`` divides integers by the largest value of their dtype, ``none`` scales nothing.
         values: Their range.
         preprocessing: The model's preprocessing layer; empty if there is no such layer.
-        takes_bytes: Whether that takes pixels from 0 to 255, so that pixels of 16 bits are scaled to these.
+        takes_bytes: Whether this layer takes pixels from 0 to 255; ``auto`` scales pixels of 16 bits to these.
 
     Raises:
         PlanError: ``0-1`` is not possible for the dtype.

@@ -1,6 +1,6 @@
 """Chooses the rows of the training, validation and test split; the same seed gives the same split everywhere."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,7 +35,7 @@ def choose_split(options: DataOptions, *, ordered: bool = False) -> str:
             ``random`` and ``stratified`` refused.
 
     Raises:
-        PlanError: The split does not fit ordered examples, or contradicts the plan's test split.
+        PlanError: The split does not fit ordered examples, or is ``none`` although the plan has a test split.
     """
     if options.split == "none" and options.test_split:
         raise PlanError("test_split", options.test_split, "needs another split than ", FieldValue("split", "none"))
@@ -106,8 +106,8 @@ def split_sizes(examples: Mapping[str, int], options: DataOptions) -> tuple[int,
     """Number of training, validation and test examples, before they are read.
 
     Args:
-        examples: Those of each split that the data has, by ``train``, ``validation`` and ``test``. Shares of the
-            training examples take the place of others.
+        examples: The number in each split that the data has, by ``train``, ``validation`` and ``test``. Other splits
+            are shares of the training examples.
         options: The plan's split and shares.
 
     Raises:
@@ -119,12 +119,17 @@ def split_sizes(examples: Mapping[str, int], options: DataOptions) -> tuple[int,
 
 
 def without_shares(options: DataOptions, *, validation: bool, test: bool) -> DataOptions:
-    """Options for rows whose validation or test examples are elsewhere."""
+    """Options for rows whose validation or test examples are elsewhere; not if they take the place of a share."""
     return replace(
         options,
-        validation_split=0.0 if validation else options.validation_split,
+        validation_split=0.0 if validation and not options.keeps_split else options.validation_split,
         test_split=0.0 if test else options.test_split,
     )
+
+
+def of_own_splits(options: DataOptions, own: Container[str]) -> DataOptions:
+    """Options for data with some splits of its own, from which no share is taken for validation if that is one."""
+    return replace(options, validation_split=0.0) if "validation" in own else options
 
 
 def split_names(names: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -156,7 +161,7 @@ def choose_splits(splits: Mapping[str, T], options: DataOptions) -> tuple[dict[s
         options: The plan's split.
 
     Returns:
-        Those of ``train``, ``validation`` and ``test`` that there are, and notes for the user.
+        The splits that there are, by ``train``, ``validation`` and ``test``, and notes for the user.
 
     Raises:
         DataError: There is no training split.
@@ -174,7 +179,7 @@ def choose_splits(splits: Mapping[str, T], options: DataOptions) -> tuple[dict[s
 
 
 def validate_on_test(splits: dict[str, T], options: DataOptions, test: str) -> list[str]:
-    """Use the test split for validation, if there is no other and the plan asks for none.
+    """Use the test split for validation, if there is no validation split and the plan's ``split`` is ``auto``.
 
     Args:
         splits: The splits, of which ``test`` becomes ``validation``.
@@ -182,7 +187,7 @@ def validate_on_test(splits: dict[str, T], options: DataOptions, test: str) -> l
         test: What the test split is called.
 
     Returns:
-        A note, if this is so.
+        A note if it does so; otherwise nothing.
     """
     if "validation" in splits or "test" not in splits or options.split != "auto" or has_other_validation(options):
         return []

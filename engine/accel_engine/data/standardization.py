@@ -29,7 +29,7 @@ class Standardization:
 
     @classmethod
     def of_columns(cls, columns: Sequence[npt.NDArray[Any]]) -> Self:
-        """The statistics of some columns of numbers, ``[examples]`` each."""
+        """The statistics of columns of finite numbers, ``[examples]`` each; of an empty one, mean 0 and scale 1."""
         moments = np.array([_moments(values) for values in columns], np.float64).reshape(-1, 2)
         mean, deviation = moments[:, 0], moments[:, 1]
         return cls(mean, np.where(deviation <= _CONSTANT * np.abs(mean), 1.0, deviation))

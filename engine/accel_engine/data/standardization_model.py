@@ -21,7 +21,7 @@ def standardized(values: Any, scaling: Standardization, name: str) -> Any:
     divides by less than 1e-7. What float32 cannot hold of a mean is subtracted after the division.
 
     Args:
-        values: A symbolic tensor. It is computed with in its own type, float64 or float32.
+        values: A symbolic tensor, float64 or float32. The layers compute in this type.
         scaling: The statistics of its columns.
         name: How the names of the layers begin. Keras' own names begin anew with each model that is built, but
             the names in a preprocessing stay the same in several models.

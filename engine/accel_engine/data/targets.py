@@ -16,13 +16,13 @@ MAX_CLASSES = 10_000
 """Integer labels above this, and above the number of examples, are not accepted as classes."""
 
 _MAX_FLOAT_CLASSES = 100
-"""Numbers with a point are class labels only if they are 0 to at most this."""
+"""Numbers with a point are class labels only if they are 0, 1, 2 and so on, without gaps, and no more than this."""
 
 _FEW_VALUES = 20
 """The most different integers that are classes, even where most of them occur once."""
 
 _IMAGE_VALUES = 64
-"""Arrays of the same shape as the images are images, not masks, if they have more different values than this."""
+"""Arrays in the size and of the type of the images are images, not masks, if they have more different values."""
 
 
 class Known(NamedTuple):
@@ -66,10 +66,12 @@ class TargetForm:
     """Whether numbers stay float64, to be standardised, as float32 would lose digits."""
 
     def convert(self, y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-        """Convert targets: labels to int32 ``[n]``, numbers with a point to float32; others stay.
+        """Convert targets: labels to int32 ``[n]``, numbers to predict or with a point to float32; others stay.
+
+        Numbers to predict become float64 if :attr:`is_precise`.
 
         Raises:
-            DataError: A label is not one of the classes.
+            DataError: A label is not one of the classes, or the targets are neither numbers nor class names.
         """
         if self.names:
             return self._indices(y, name)
@@ -201,7 +203,8 @@ def _form(y: Known, task: str, name: str) -> TargetForm:
     flat, dimensions = _is_flat(y.shape), len(y.shape)
     if task == "classification" and flat:
         labels, classes = sparse_labels(y.rows, name)
-        check_classes(classes, name)
+        if y.whole:
+            check_classes(classes, name)
         counts = np.bincount(labels, minlength=classes)
         return TargetForm(task, classes, True, (), tuple(map(int, counts)), _absent(counts, name))
     if task in ("classification", "multi-label"):
@@ -243,8 +246,9 @@ def _text_labels(y: Known, name: str) -> TargetForm:
     if not _is_flat(y.shape):
         raise DataError(f"{name} is text of the shape {y.shape}; class names must be [n]")
     values, counts = np.unique(text_array(y.rows), return_counts=True)
-    check_classes(len(values), name)
-    if len(values) > max(_FEW_VALUES, len(y.rows) // 2):
+    if y.whole:
+        check_classes(len(values), name)
+    if y.whole and len(values) > max(_FEW_VALUES, len(y.rows) // 2):
         raise DataError(f"{name} has {len(values)} different texts in {len(y.rows)} examples: not class names")
     names = tuple(map(str, values))
     return TargetForm("classification", len(names), True, names, tuple(map(int, counts)))
@@ -259,7 +263,7 @@ def named_classes(y: npt.NDArray[Any], class_names: Sequence[str], name: str) ->
         name: The targets' name, for messages.
 
     Raises:
-        DataError: The labels have another shape, or too many different texts.
+        DataError: The labels have another shape, one text only, or too many different texts.
     """
     form = _text_labels(Known.of(y), name)
     return replace(form, names=tuple(class_names), classes=len(class_names)) if class_names else form
@@ -269,7 +273,7 @@ def sparse_labels(y: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[np.int32]
     """Convert labels ``[n]`` or ``[n, 1]`` to int32 ``[n]``, and count the classes.
 
     Raises:
-        DataError: The labels are not integers from 0, or have another shape.
+        DataError: The labels are not integers from 0, are too large for classes, or have another shape.
     """
     if y.dtype.kind not in "buif":
         raise DataError(f"{name} holds {kind_text(y.dtype)}; labels must be integers from 0, or one-hot")

@@ -41,8 +41,8 @@ def compare_rows(train: Split, validation: Split | None, labels: npt.NDArray[np.
 
     Args:
         train: The training examples.
-        validation: Those of validation.
-        labels: The class of each training example, ``[examples]``.
+        validation: The validation examples; ``None`` if there are none.
+        labels: The classes of training examples; ``None`` if they have no single class.
     """
     found = _hashes(train)
     if found is None:
@@ -52,7 +52,7 @@ def compare_rows(train: Split, validation: Split | None, labels: npt.NDArray[np.
     same = hashes[order][1:] == hashes[order][:-1]
     conflicts = 0
     if labels is not None:
-        own = labels[rows][order]
+        own = _with_targets(train, rows, hashes)[order]
         conflicts = int(np.sum(same & (own[1:] != own[:-1])))
     others = _hashes(validation) if validation is not None else None
     leaked = np.zeros(0, bool)
@@ -137,12 +137,12 @@ def agreement(
     *,
     standardize: bool,
 ) -> Agreement:
-    """Measure it.
+    """Measure how often the nearest example has the same class, or how the numbers of nearest examples correlate.
 
     Args:
         values: ``[examples, features]``.
         labels: The class of each, ``[examples]``; ``None`` if they have none.
-        numbers: Or the number to predict.
+        numbers: The number to predict, ``[examples]``, which counts without labels; ``None`` if there is none.
         standardize: Whether to divide each feature by its standard deviation, as features of a table differ.
     """
     targets = labels if labels is not None else numbers

@@ -34,7 +34,7 @@ SIDE = 32
 """Pixels of a shown picture's longer side at most."""
 
 POINTS = 60
-"""Parts of a sound whose lowest and highest sample are shown."""
+"""Parts of a sound whose largest absolute sample is shown."""
 
 NEARLY_UNIQUE = 0.95
 """Share of different texts from which a column tells examples apart rather than what they have in common."""
@@ -54,9 +54,9 @@ class ColumnValues:
     distinct: int
     """Number of different ones."""
     counts: tuple[int, ...] = ()
-    """Number of values in each of :data:`BINS` equal bins from ``low`` to ``high``; empty of texts."""
+    """Number of values in each of :data:`BINS` equal bins from ``low`` to ``high``; empty for texts."""
     low: float | None = None
-    """The smallest number; ``None`` of texts."""
+    """The smallest number; ``None`` for texts."""
     high: float | None = None
     """The largest number."""
     frequent: tuple[tuple[str, int], ...] = ()
@@ -241,7 +241,7 @@ def _sounds(dataset: Dataset, train: Split, labels: _Labels | None) -> Iterator[
 def _baseline(
     dataset: Dataset, train: Split, validation: Split | None, labels: _Labels | None
 ) -> tuple[str, tuple[tuple[str, float], ...]]:
-    """The baseline, which predicts without having learned, and its metrics on the validation split."""
+    """The baseline, which predicts without having learned, and its metrics on the validation or training split."""
     judged = validation or train
     others = labels_of(judged.targets, dataset.classes) if validation else labels
     if labels is not None and others is not None:

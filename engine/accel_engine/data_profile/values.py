@@ -132,7 +132,7 @@ def class_counts(labels: _Labels | None, classes: int) -> tuple[int, ...]:
 
 
 def class_runs(labels: _Labels | None) -> float | None:
-    """Share of examples whose class the example before has, too; ``None`` for fewer than two."""
+    """Share of examples that have the class of the example before; ``None`` for fewer than two, or without classes."""
     if labels is None or len(labels) < 2:
         return None
     return float(np.mean(labels[1:] == labels[:-1]))

@@ -273,5 +273,5 @@ def _write_kserve(folder: Path, facts: Facts, values: dict[str, Value]) -> str:
 
 
 def _plain(values: dict[str, Value]) -> dict[str, Value]:
-    """Names that are right in code of Markdown: labels and images have no characters that it interprets."""
+    """The values with labels and images unquoted: they are in code of Markdown, and have no characters to quote."""
     return values | {name: Block(str(values[name])) for name in ("image", "label")}

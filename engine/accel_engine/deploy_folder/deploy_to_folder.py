@@ -26,6 +26,7 @@ from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, Evalua
 from accel_engine.requests.export_model import Export, ExportRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.run.directory.run_paths import plain_name
+from accel_engine.user_paths import user_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def check_folder_deploy(run: Path, options: DeployOptions, folder: FolderOptions
         raise UsageError("--storage is where KServe finds a SavedModel: give --format savedmodel")
     if options.target_latency is not None and not folder.has_server:
         raise UsageError(f"--target-latency is measured with accel-tui's server; a folder for {folder.target} has none")
-    check_folder(Path(folder.to), replaces=folder.replace)
+    check_folder(user_path(folder.to), replaces=folder.replace)
     if folder.has_server:
         require_server()
     for name in folder.formats:
@@ -91,7 +92,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
     check_folder_deploy(run, options, folder)
     if options.format == AUTO and folder.formats:
         options = replace(options, format=folder.formats[0])
-    path, notes = Path(folder.to).absolute(), list[str]()
+    path, notes = user_path(folder.to).absolute(), list[str]()
     with writing_folder(path) as written:
         servable = written / "model" if folder.has_server else written.with_name("servable")
         servable.mkdir()

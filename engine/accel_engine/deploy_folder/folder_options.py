@@ -70,7 +70,7 @@ class FolderOptions:
     """The options of a folder that stands alone: its path and its target.
 
     Raises:
-        UsageError: An option is not for that.
+        UsageError: An option is not for the target, or there is no path.
     """
 
     to: str = option(

@@ -83,7 +83,7 @@ def name_of(precision: str) -> str:
 
 
 def _write_bytes(folder: Path, example: dict[str, Any]) -> list[str]:
-    """Write the bytes of each input that LiteRT takes, in the order of the file's inputs; their paths."""
+    """Write the bytes of each input that LiteRT takes, in the order of the file's inputs; returns their paths."""
     (folder / EXAMPLE_FOLDER).mkdir(exist_ok=True)
     encoded = encode_texts(example, read_encodings(sidecar_of(folder / MODEL)))
     interpreter = importlib.import_module("ai_edge_litert.interpreter").Interpreter(model_path=str(folder / MODEL))

@@ -33,7 +33,7 @@ Value: TypeAlias = str | int | float | Block
 
 
 def clean(text: str) -> str:
-    """One line of a text, without control characters and what Unicode calls no characters."""
+    """One line of a text, without control characters, and with U+FFFD for Unicode's noncharacters."""
     return "".join("\ufffd" if ord(each) & 0xFFFE == 0xFFFE else each for each in printable_line(text))
 
 

@@ -124,7 +124,7 @@ class Deployer:
             before = read_deployment(name) if (directory / RECORD).exists() else None
             if before and server_process(directory):
                 raise name_taken(name)
-            port = choose_port(options.host, options.port)
+            port = choose_port(options.host, options.port, besides=options.grpc_port)
             if options.grpc_port:
                 choose_port(options.host, options.grpc_port, "--grpc-port")
             empty = Deployment(
@@ -142,7 +142,8 @@ class Deployer:
             )
             with self._version(empty, run, options) as (deployment, export):
                 if options.port is None:  # another program may have taken it while the model was exported
-                    deployment = replace(deployment, port=choose_port(options.host, None))
+                    port = choose_port(options.host, None, besides=options.grpc_port)
+                    deployment = replace(deployment, port=port)
                 write_deployment(deployment)
                 try:
                     found = self._started(deployment)
@@ -158,7 +159,7 @@ class Deployer:
         Args:
             name: The deployment.
             run: The run of the model.
-            options: Its format and checkpoint count.
+            options: Its format and checkpoint count; without a format, that of the current version is taken.
 
         Raises:
             UsageError: There is no such deployment.
@@ -167,6 +168,8 @@ class Deployer:
         check_deploy(run, options)
         with changing(find_deployment(name).name) as directory:
             before, runs = read_deployment(name), server_process(directory) is not None
+            if options.format == AUTO:
+                options = replace(options, format=before.version.format)
             with self._version(before, run, options) as (deployment, export):
                 if runs:
                     self._tell(DeployStep(f"starting version {deployment.current} beside"))
@@ -201,7 +204,7 @@ class Deployer:
 
         Raises:
             UsageError: There is no such deployment, or its port is taken.
-            DeployError: The server does not start.
+            DeployError: The server does not end or start, or its answers are not the trained model's.
         """
         require_server()
         with changing(find_deployment(name).name):
@@ -218,12 +221,11 @@ class Deployer:
         folder = before.folder(number)
         try:
             folder.mkdir(mode=0o700)
-            wanted = options.format
-            if wanted == AUTO and before.current:
-                wanted = before.version.format
             deployment = before
             if options.target_latency is None:
-                export, target = write_version(run, options, wanted, folder, before.name, number, self._ask, self._tell)
+                export, target = write_version(
+                    run, options, options.format, folder, before.name, number, self._ask, self._tell
+                )
             else:
                 export, found = self.write_best(before, run, options, folder, number)
                 target, deployment = found.format, replace(before, threads=found.threads)
@@ -236,7 +238,7 @@ class Deployer:
     def write_best(
         self, before: Deployment, run: Path, options: DeployOptions, folder: Path, number: int
     ) -> tuple[Export, Sizing]:
-        """Write the format into the folder whose server reaches the highest rate within the target latency.
+        """Write into the folder the format whose server reaches the highest rate within the target latency.
 
         Args:
             before: The deployment, which nobody else changes meanwhile.
@@ -246,7 +248,8 @@ class Deployer:
             number: The version.
 
         Raises:
-            DeployError: No format is within the latency.
+            DeployError: No format is within the latency, or a server does not start.
+            ServiceError: A server refuses what it is asked.
         """
         latency = options.target_latency or 0.0
         names = automatic_formats(options.device) if options.format == AUTO else (options.format,)
@@ -297,7 +300,7 @@ class Deployer:
         self._tell(DeployStep(f"measuring {words}"))
         with self._beside(deployment, folder) as (beside, process, seconds):
             inputs, _ = load_examples(folder)
-            server = ServerSizing(transport_of(beside), deployment.name, process, inputs)
+            server = ServerSizing(transport_of(beside), deployment.name, process, inputs, deployment.max_queue)
             best = max((each.rate or 0.0 for each in self._sizings), default=0.0)
             found = server.measured(replace(known, load_seconds=seconds), latency, best)
         self._sizings.append(found)
@@ -343,7 +346,7 @@ class Deployer:
 
     @contextmanager
     def _beside(self, deployment: Deployment, folder: Path) -> Iterator[tuple[Deployment, psutil.Process, float]]:
-        """A server of a folder on another port, its process, and the seconds until it was ready; it is ended then."""
+        """A server of a folder on another port, its process, and the seconds until it was ready; the block ends it."""
         directory = deployment.directory
         beside = replace(deployment, host="127.0.0.1", port=_free_port(), grpc_port=None)
         state, log = directory / BESIDE, directory / LOG
@@ -411,7 +414,8 @@ def check_deploy(run: Path, options: DeployOptions) -> None:
 
     Raises:
         DeployError: The server's libraries are missing.
-        UsageError: A file cannot be read, the port is taken, or the format is missing.
+        UsageError: The token or the files of TLS cannot be used, or the run has no checkpoint of the chosen step.
+        ModelError: Libraries of the format are missing.
         RunError: The run has no checkpoint.
     """
     require_server()

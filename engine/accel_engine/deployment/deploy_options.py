@@ -23,7 +23,7 @@ TARGETS = {
 """What can be served, by format and precision in a word: see :func:`accel_engine.formats.target_name`."""
 
 AUTO = "auto"
-"""The first of :data:`SERVED_FORMATS` that is equal to the trained model."""
+"""The first of :data:`SERVED_FORMATS` that is equal to the trained model; in an update, the format of before."""
 
 DEFAULT_PORT = 8501
 """The port of TensorFlow Serving's REST protocol."""
@@ -59,7 +59,7 @@ class DeployOptions:
     """How a run is deployed.
 
     Raises:
-        UsageError: Two options contradict each other.
+        UsageError: Two options contradict each other, or one lacks another that it needs.
     """
 
     name: str = option(

@@ -151,7 +151,7 @@ def deployments_directory() -> Path:
 
 
 def default_name(run: Path) -> str:
-    """A run's id without its code; the whole id where the deployment of that name is of another run."""
+    """A run's id without its code; the whole id where a deployment of that name is of another run, or unreadable."""
     name = plain_name(run)
     directory = deployments_directory() / name
     if directory.exists():

@@ -59,11 +59,18 @@ def require_server() -> None:
         raise DeployError(f"{', '.join(missing)} missing: pip install 'accel-tui[deploy]'")
 
 
-def choose_port(host: str, wanted: int | None, flag: str = "--port") -> int:
+def choose_port(host: str, wanted: int | None, flag: str = "--port", *, besides: int | None = None) -> int:
     """A port that is free: the wanted one, or else the first from the default one on.
 
+    Args:
+        host: The address.
+        wanted: The port; ``None`` for any that no deployment has, be it stopped.
+        flag: The option that gives the wanted one.
+        besides: A port that the same server listens on, too.
+
     Raises:
-        UsageError: The port is in use, or the host is not an address of this machine.
+        UsageError: The port is in use, or only for the administrator; or no port is free; or the host is not an address
+            of this machine.
     """
     if wanted is not None:
         if problem := _why_not(host, wanted):
@@ -71,7 +78,7 @@ def choose_port(host: str, wanted: int | None, flag: str = "--port") -> int:
             by = f" by the deployment {users[0]}" if users and problem == "in use" else ""
             raise UsageError(f"port {wanted} of {host} is {problem}{by}: choose another with {flag}")
         return wanted
-    taken = {each.port for each in all_deployments()[0]}
+    taken = {besides} | {port for each in all_deployments()[0] for port in (each.port, each.grpc_port)}
     for port in range(DEFAULT_PORT, DEFAULT_PORT + PORTS):
         if port not in taken and not _why_not(host, port):
             return port
@@ -233,6 +240,7 @@ def reload_server(deployment: Deployment, number: int) -> None:
 
     Raises:
         DeployError: The server does not serve the new version, but still the old one; or it is stopped.
+        ServiceError: The server does not answer.
     """
     process = server_process(deployment.directory)
     if process is None:

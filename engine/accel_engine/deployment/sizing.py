@@ -43,7 +43,7 @@ CONNECTIONS = 32
 """Connections at once, at most."""
 
 SMALLER_BATCH, LARGER_BATCH = 8, 128
-"""What else than the default the largest batch may be. The larger one is only tried where batches are larger than the
+"""Other sizes of the largest batch that are tried; the larger one only where batches have more examples than the
 smaller one on average."""
 
 
@@ -73,9 +73,11 @@ class Sizing:
     memory_bytes: int | None = None
     """Resident bytes of the server and its back end, the most that was seen."""
     rate: float | None = None
-    """The highest rate within the target latency, in requests per second; 0 if there is none."""
+    """The highest rate within the target latency, in requests per second; 0 if there is none, or if it was not
+    searched, as the throughput is not higher than another rate."""
     p50: float | None = None
-    """The median latency at this rate, in seconds; at the lowest one that was tried, if there is none."""
+    """The median latency at this rate, in seconds. Without a rate: at the lowest one that was tried, or, if none was,
+    with all connections busy."""
     p99: float | None = None
     """The 99th percentile of latencies there."""
     batch: float | None = None
@@ -129,10 +131,14 @@ class ServerSizing:
         model: The name of its model.
         process: Its process.
         examples: Raw examples, an array ``[examples, ...]`` for each input.
+        max_queue: Examples that wait in the server at most; more connections would be refused.
     """
 
-    def __init__(self, transport: Transport, model: str, process: psutil.Process, examples: Arrays) -> None:
+    def __init__(
+        self, transport: Transport, model: str, process: psutil.Process, examples: Arrays, max_queue: int
+    ) -> None:
         self._transport, self._process, self._examples = transport, process, examples
+        self._connections = min(CONNECTIONS, max_queue)
         self._service = RestV2(transport, model, binary=True)
         self._seen: dict[float, tuple[float, float | None]] = {}
 
@@ -142,12 +148,11 @@ class ServerSizing:
         Args:
             known: What is known of it.
             latency: Seconds that p99 may be at most.
-            at_least: A rate that another one has; one that cannot reach it is not searched further.
+            at_least: The best rate of other servers; if the throughput is not higher, no rate is searched.
         """
-        load = measured_load(self._service, self._examples, CONNECTIONS, SECONDS / 2)
-        known = replace(
-            known, connections=CONNECTIONS, target_latency=latency, memory_bytes=resident_bytes(self._process.pid)
-        )
+        load = measured_load(self._service, self._examples, self._connections, SECONDS / 2)
+        memory = resident_bytes(self._process.pid)
+        known = replace(known, connections=self._connections, target_latency=latency, memory_bytes=memory)
         if load.rate <= at_least:
             return replace(known, rate=0.0, p50=load.p50, p99=load.p99)
         found = highest_rate(lambda rate: self._at(rate, latency), load.rate, latency, lowest=FEWEST_REQUESTS / SECONDS)
@@ -168,7 +173,7 @@ class ServerSizing:
         requests = single_requests(self._service, self._examples)
 
         def make_loop(schedule: Schedule) -> ArrivalConnections:
-            return ArrivalConnections(self._service.send, requests, schedule, CONNECTIONS)
+            return ArrivalConnections(self._service.send, requests, schedule, self._connections)
 
         busy, metrics, began = _busy_seconds(self._process), read_metrics(self._transport), time.monotonic()
         found = arrivals_at(rate, make_loop, bound=latency, seconds=SECONDS)

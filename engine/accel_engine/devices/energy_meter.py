@@ -81,7 +81,7 @@ class EnergyMeter:
 
 
 def joules(readings: list[tuple[float, float]]) -> float | None:
-    """Integrate powers by the trapezoidal rule; ``None`` of fewer than two.
+    """Integrate powers by the trapezoidal rule; ``None`` for fewer than two.
 
     Args:
         readings: Seconds and watts, in order.

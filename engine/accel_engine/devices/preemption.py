@@ -43,7 +43,7 @@ class Provider:
     """What the server says of this machine's end; empty while it stays. May raise ``OSError``, ``HTTPException`` or
     ``ValueError``."""
     is_here: Callable[[Mapping[str, str]], bool]
-    """Whether this machine is one of its, by what the firmware calls it."""
+    """Whether this machine is in the cloud, by what the firmware calls it."""
 
 
 def _expect(answer: tuple[int, str], *statuses: int) -> tuple[int, str]:

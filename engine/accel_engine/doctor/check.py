@@ -43,7 +43,7 @@ class Check:
     run: Callable[[], CheckFinding]
     """Runs the check, and may block; called in a separate thread."""
     timeout: float = CHECK_TIMEOUT
-    """Timeout after which it counts as failed."""
+    """Seconds after which it counts as failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class TensorFlowDevices:
     log: str = ""
     """The log of TensorFlow's native code."""
     capabilities: tuple[str, ...] = ()
-    """Their compute capabilities, such as ``9.0``; empty where unknown."""
+    """Compute capabilities of the GPUs, such as ``9.0``; an empty text where unknown."""
     built: tuple[str, ...] = ()
     """The capabilities for which the build has code, such as ``sm_90``."""
     trying: str = ""

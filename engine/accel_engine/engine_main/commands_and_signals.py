@@ -18,7 +18,7 @@ STOP_NOW_SECONDS = 3.0
 
 
 class CommandReader:
-    """Reads them in the main thread, and knows which of them stop the run.
+    """Reads commands and signals in the main thread, and knows which of them stop the run.
 
     Args:
         writer: The run's writer.
@@ -27,7 +27,7 @@ class CommandReader:
         writer: The run's writer.
         mailbox: Where the training thread finds the commands.
         stop: The last command that stops the run; ``None`` if there is none.
-        is_preempted: Whether the system stops this process, and no user: SIGTERM came first, and nothing after it.
+        is_preempted: Whether the system stops this process, and no user: SIGTERM came first, and no other stop since.
     """
 
     def __init__(self, writer: RunWriter) -> None:
@@ -83,7 +83,7 @@ class CommandReader:
             self.writer.disk.stop_waiting(partial(StopRequested, self.stop))
 
     def drop_withdrawn_stop(self) -> None:
-        """Forget a stop that nobody has obeyed, and whose sender has withdrawn it."""
+        """Forget a stop that was not obeyed and that its sender has withdrawn."""
         if self.stop and self.writer.is_withdrawn(self.stop):
             self.stop = None
 

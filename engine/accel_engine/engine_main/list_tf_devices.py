@@ -1,7 +1,7 @@
 """Prints the devices that TensorFlow finds: ``python -m accel_engine.engine_main.list_tf_devices [--deep|--xla]``.
 
 :mod:`accel_engine.doctor` starts it. The lines it has printed show how far it got before native code hung or aborted.
-It allocates no GPU memory, but with ``--deep``, with which every device computes something of each kind. With
+Without options it allocates no GPU memory; with ``--deep``, every device computes something of each kind. With
 ``--xla``, the CPU alone runs what XLA has compiled, which tells whether XLA accepts the flags of the environment.
 """
 

@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent import futures
 from contextlib import suppress
 from dataclasses import replace
@@ -34,6 +34,7 @@ from accel_engine.run import RunWriter, Status, read_run
 from accel_engine.run.directory.log_file import OWN_PREFIX
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
+from accel_engine.run.history.history import read_epochs
 from accel_engine.run_queue.queue_database import ensure_waiter
 from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline
@@ -82,11 +83,11 @@ class EngineMainThread:
         self._cluster = ClusterProcesses(self._writer.write_event, self._warn)
         self._sampler = Sampler(self._write_samples, engine=os.getpid())
         self._told_errors: Counter[str] = Counter()
-        self._last_error = ""
+        self._errors: list[tuple[set[str], str]] = []
         self._tensorboard: LiveLog | None = None
         self._notices: NoticeWatcher | None = None
         self._began = time.monotonic()
-        self._first_step = latest_checkpoint(directory)
+        self._first_step, self._first_epochs = latest_checkpoint(directory), 0
         self._values: dict[str, object] = {}
         self._trainer: Trainer | ClusterServer | None = None
         self._ended: RunEnded | None = None
@@ -95,7 +96,11 @@ class EngineMainThread:
         self._deadline = Deadline()
 
     def run(self) -> Outcome:
-        """Train the run and return its outcome."""
+        """Train the run and return its outcome.
+
+        Raises:
+            RunError: The run has ended already, another process writes it, or it was stopped before it could begin.
+        """
         clock.read_wall_clock()
         self._commands.handle_signals()
         self._sampler.find_devices()  # while the disk is written
@@ -134,7 +139,7 @@ class EngineMainThread:
         return outcome
 
     def _end_without_result(self) -> RunEnded:
-        """The end of a run that would continue in another process but for a stop, or that has no end for no reason."""
+        """The end of a run that a stop keeps from continuing in another process, or whose training gave no result."""
         if not self._next:
             return self._make_end(Outcome.FAILED, "training ended without a result")
         stop = self._commands.stop
@@ -185,6 +190,7 @@ class EngineMainThread:
         if not info.status.live and info.status is not Status.LOST:  # an engine that was started twice
             raise RunError(f"run {info.id} has already ended, and was not reopened")
         self._values = info.plan_values
+        self._first_epochs = read_epochs(self._directory, self._first_step)
         started = RunStarted(
             time=clock.now(),
             run=self._directory.name,
@@ -224,7 +230,7 @@ class EngineMainThread:
         written.result()
 
     def _worker(self) -> str:
-        """The name of this worker; empty for the chief."""
+        """The name of this worker; empty for the chief and for a single process."""
         with suppress(UsageError):  # reported where the cluster is needed
             cluster = find_cluster(strategies.find(str(self._values["strategy"])), os.environ)
             return cluster.name if cluster and not cluster.chief else ""
@@ -234,25 +240,48 @@ class EngineMainThread:
         for sample in samples:
             if errors := sample.readings.get("errors"):
                 for item in errors.items[self._told_errors[sample.device] :]:
-                    self._tell_error(f"{sample.device} had {item.name}")
+                    self._tell_error(sample.device, f"{sample.device} had {item.name}")
                 self._told_errors[sample.device] = len(errors.items)
         allocated_memory = self._trainer.allocated_memory if self._trainer else None
         with suppress(DatabaseError):  # it has them in memory, and writes them with the next ones
             self._writer.write_samples(allocated_memory.add_to(samples) if allocated_memory else samples)
 
-    def _tell_error(self, text: str) -> None:
-        """Tell an error of a GPU in the run, and in its log: the process may end at once."""
-        self._last_error = text
+    def _tell_error(self, device: str, text: str) -> None:
+        """Tell an error of a GPU of the run in it, and in its log: the process may end at once."""
+        if not self._own_errors([({device}, text)]):
+            return
+        self._errors.append(({device}, text))
         print(f"{OWN_PREFIX}{text}", file=sys.stderr)  # noqa: T201 (the run's log)
         self._warn(text)
 
     def _error_of_gpu(self) -> str:
-        """The last error that the driver or the kernel's log tells of the GPUs since this process has begun."""
-        if not self._last_error and (logged := kernel_errors(since=self._began)):
-            address, number = logged[-1]
-            device = find_by_address(self._sampler.inventory, address)
-            return f"{device.id if device else f'the GPU at {address}'} had {error_text(number)}"
-        return self._last_error
+        """The last error that the driver or the kernel's log tells of the run's GPUs since this process has begun."""
+        told = self._own_errors(self._errors) or self._own_errors(self._logged_errors())
+        return told[-1] if told else ""
+
+    def _logged_errors(self) -> list[tuple[set[str], str]]:
+        """The errors in the kernel's log, each with the devices that may have had it: some have no known address."""
+        if not (logged := kernel_errors(since=self._began)):
+            return []
+        inventory, errors = self._sampler.inventory, []
+        located = {device.id for device in inventory.devices if device.address}
+        others = {each for each in self._devices() - located if each.startswith("gpu")}
+        for address, number in logged:
+            device = find_by_address(inventory, address)
+            name = device.id if device else f"the GPU at {address}"
+            errors.append(({device.id} if device else others, f"{name} had {error_text(number)}"))
+        return errors
+
+    def _own_errors(self, errors: Iterable[tuple[set[str], str]]) -> list[str]:
+        """Those errors that a device of the run may have had; all while its devices are unknown."""
+        own = self._devices()
+        return [text for devices, text in errors if not own or own & devices]
+
+    def _devices(self) -> set[str]:
+        """Ids of the devices that the run trains on, as far as is known: before they are chosen, those of the plan."""
+        asked = self._values.get("devices")
+        placed = self._trainer.devices if self._trainer else ()
+        return set(placed) or {str(each).lower() for each in (asked if isinstance(asked, list | tuple) else ())}
 
     def _write_heartbeat(self) -> None:
         # The trainer reports a locked database, and waits for a full disk.
@@ -340,7 +369,7 @@ class EngineMainThread:
             time=clock.now(),
             outcome=outcome,
             steps=self._first_step,
-            epochs=0,
+            epochs=self._first_epochs,
             seconds=time.monotonic() - self._began,
             reason=reason,
             hint=hint,

@@ -77,7 +77,7 @@ def _import_ahead(tensorflow: TensorFlowImport) -> None:
 
 
 def _answer_of_many(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport) -> Any:
-    """See :func:`answer`; where earlier requests have left nothing but the last model that they opened."""
+    """See :func:`answer`; as in a new process, but that the last model which a request opened is kept."""
     if tensorflow.imported:
         from accel_engine.trained.kept_model import begin_request
 
@@ -115,6 +115,9 @@ def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport
 
     Returns:
         The result, or the :class:`~accel_engine.requests.protocol.request.Problem`.
+
+    Raises:
+        BrokenPipeError: Nobody reads what is sent.
     """
     try:
         if request.needs_tensorflow:
@@ -155,10 +158,10 @@ def _answer_on_device(request: Any, send: Send) -> Any:
 def until_input_ends(channel: Channel, *kinds: type) -> Iterator[Any]:
     """Messages that a thread reads from now on; the process exits with their end, whatever it does.
 
-    The other program has then ended, and may have left the folder of its request.
+    The other program has then ended; the folder of its last request is deleted, as it may have left it.
 
     Raises:
-        ProtocolError: The other program has another version.
+        ProtocolError: A message is invalid, or of another version of the program.
     """
     received: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=partial(_read, channel, kinds, received), name="requests", daemon=True).start()

@@ -116,8 +116,8 @@ _LIBRARIES = ("nvidia-cublas-cu12", "nvidia-cudnn-cu12")
 def _flags_with_choices(flags: str, root: Path) -> str | None:
     """``XLA_FLAGS`` with which XLA keeps the fastest kernels that it finds for a GPU; ``None`` if nothing is added.
 
-    XLA finds them each time that it compiles, which took most of 14 s for a transformer. It checks no versions: so each
-    has its own folder, as each set of cards has.
+    Otherwise XLA searches each time that it compiles, which took most of 14 s for a transformer. XLA does not check the
+    version of what it reads, so each version and each set of cards has a separate folder.
 
     Args:
         flags: The user's, which stay, and keep the folder that they name.

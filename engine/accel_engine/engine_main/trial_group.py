@@ -27,7 +27,7 @@ POLL_SECONDS = 0.05
 """How often a process looks whether all others accept connections."""
 
 EXIT_SECONDS = 5.0
-"""How long a connection may have been lost before the process at its other end says why."""
+"""How long to wait, after a connection is lost, for the process at its other end to say why."""
 
 _MAX_LOG = 1 << 16
 """Bytes of the log that may tell why a process has exited."""
@@ -82,7 +82,7 @@ class TrialGroup:
 
         Args:
             own: Bytes of this process.
-            on_cpu: Whether CPUs train: then it is of all processes together, else of one device at most.
+            on_cpu: Whether CPUs train: then the result is the sum over processes, else the maximum over devices.
         """
         if self._coordinated:
             for member in self._members:
@@ -99,7 +99,7 @@ class TrialGroup:
         """The memory of the smallest device that trains, once all are ready; ``None`` for host memory, or if unknown.
 
         Args:
-            own: That of this process.
+            own: Bytes of this process's smallest device; ``None`` for host memory, or if unknown.
         """
         found = (own, *(member.device_memory for member in self._members))
         return min((each for each in found if each is not None), default=None)
@@ -111,7 +111,7 @@ class TrialGroup:
                 member.memory()
 
     def wait_for_problem(self) -> None:
-        """Wait for the problem of another process, which explains why its connection is lost, for some seconds."""
+        """Wait some seconds for the problem of another process, which explains why its connection is lost."""
         for member in self._members:
             member.wait_for_exit(EXIT_SECONDS)
 

@@ -41,6 +41,9 @@ def try_plan(request: TrialRequest, send: Send, asked: Iterator[Any], tensorflow
 
     Returns:
         Why the plan cannot be tried, or no further.
+
+    Raises:
+        BrokenPipeError: Nobody reads the answers.
     """
     plan, group = request.start.plan, None
     strategy = strategies.find(plan.strategy)

@@ -187,7 +187,7 @@ def _validations(source: RunReader) -> tuple[list[Validated], list[int | None] |
 def _places(source: RunReader) -> dict[str, Callable[[Steps], Steps]]:
     """Functions that return the epochs and the parts of steps, both counted from 1, by name of the column.
 
-    There are no epochs if the length of any is unknown, and no parts without a script that has some. Every step of
+    Without epochs if the length of one is unknown, and without parts unless a script has recorded some. Every step of
     such a script belongs to a part.
     """
     history = fold(History(), (event for _, event in source.events(0, PartStarted, ModelBuilt)))

@@ -49,7 +49,7 @@ def write_run_json(source: RunReader, stream: TextIO) -> int:
         stream: The output.
 
     Returns:
-        Number of steps.
+        Number of rows of the table ``steps``.
     """
     lead = json.dumps(run_description(source))[:-1]
     stream.write(f'{lead},\n"validation": {json.dumps(validation_objects(source))}')

@@ -33,7 +33,7 @@ from accel_engine.requests.try_plan import TrialReady, TrialStart
 from accel_engine.words import numbers
 
 SMALLEST = 8
-"""Examples of a replica that the first size has, unless the user says otherwise."""
+"""Examples of a replica that the first size has at least, unless the user says otherwise."""
 
 CONFIRM_FACTOR = 2.0
 """How much longer than a size the answer is measured again."""
@@ -72,6 +72,7 @@ def find_batch_size(
 
     Raises:
         AccelError: No batch size can be found, or the search was cancelled.
+        OSError: No process can be started.
     """
     check_plan(plan)
     check_trial_memory((place_trial(plan),), grows=True)
@@ -106,7 +107,8 @@ class _Search:
             between = sizes_between(self._measured, chosen.knee.batch_size, self._multiple)
             for index, size in enumerate(between):
                 self._expected = len(between) - index
-                self._add(self._measure(size, self._options.seconds))
+                if not self._too_large(size):
+                    self._add(self._measure(size, self._options.seconds))
             self._expected = 0
         chosen = self._measure_answer_again()
         confirmed = chosen.knee if chosen else None

@@ -21,7 +21,7 @@ from accel_engine.plan.placement import check_measurable, find_cluster
 from accel_engine.process.run_change import PauseNote, paused, send_to_run, steps_taken
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, read_run
-from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import host_of_run, latest_checkpoint
 from accel_engine.run.history.history import read_history
 
 STEPS_PER_REQUEST = 5
@@ -34,7 +34,7 @@ LAST_PART = 4
 """Suggestions are compared by the mean loss over the last of this many parts of the steps."""
 
 LONGEST_PAUSE = 600.0
-"""Seconds after which a paused run resumes by itself, should this program be killed."""
+"""Seconds after which a paused run resumes by itself: this program was killed, or ramps take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +171,7 @@ def find_learning_rate(
 
     Raises:
         AccelError: No learning rate can be found, or the search was cancelled.
+        OSError: No process can be started.
     """
     check_plan(plan)
     check_trial_memory((place_trial(plan),))
@@ -196,6 +197,7 @@ def find_rate_of_run(
 
     Raises:
         AccelError: No learning rate can be found, or the search was cancelled.
+        OSError: No process can be started.
     """
     info, plan, total_steps = _recorded(directory)
     check_plan(plan, total_steps)
@@ -212,6 +214,11 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
     """A run, its plan with what it chose by itself, and the plan's steps; 0 if they are unknown."""
     info = read_run(directory)
     plan = info.require_plan("a learning rate can only be found for a run of this program")
+    if host := host_of_run(directory):
+        raise RunError(
+            f"run {info.id} is on {host}, and this machine has no checkpoint of it: use accel-tui find learning-rate "
+            "--run there"
+        )
     if strategies.find(plan.strategy).processes:
         raise RunError(
             f"run {info.id} trains in several processes, each with its own checkpoints: find the rate of its plan, "

@@ -104,12 +104,12 @@ def got_slower(measured: Sequence[MeasuredSize]) -> bool:
 
 
 def sizes_between(measured: Sequence[MeasuredSize], knee: int, multiple: int) -> list[int]:
-    """Sizes around the knee, and above the largest one that fits, which powers of two leave out.
+    """Sizes that doubling leaves out: below the knee, and above the largest one that fits if memory ran out.
 
     Args:
-        measured: The powers of two that were tried.
+        measured: The sizes that were tried.
         knee: The knee among them.
-        multiple: What sizes must be a multiple of: the number of replicas.
+        multiple: What sizes must be a multiple of: the number of replicas times the micro-batches.
     """
     known = {each.batch_size for each in measured}
     wanted = [3 * knee // 4]
@@ -217,11 +217,11 @@ class FoundSize:
 
 
 AROUND = 2
-"""Sizes that may be measured around the knee and above the largest; see :func:`.throughput.sizes_between`."""
+"""The most sizes of :func:`sizes_between`."""
 
 
 def expected_sizes(size: int, largest: int | None) -> int | None:
-    """How many sizes are measured: one, twice it and so on up to the largest, and some around the knee.
+    """How many sizes are measured at most: one, twice it and so on up to the largest, and :data:`AROUND` between them.
 
     Args:
         size: The first one.

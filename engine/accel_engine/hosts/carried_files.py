@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from accel_engine import data, models
 from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.files import private_directory, replacing
 from accel_engine.hosts.host_requests import (
@@ -24,6 +25,7 @@ from accel_engine.hosts.host_requests import (
 )
 from accel_engine.hosts.link import HostLink
 from accel_engine.plan import PATH_FIELDS
+from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.requests.protocol.request import Send
 from accel_engine.run.directory.run_paths import home, host_of_run
 from accel_engine.user_paths import exists, user_path
@@ -47,7 +49,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def carry(link: HostLink, name: str, target: Path) -> str:
-    """Bring what a field of a plan names to a host, and return its path there.
+    """Bring what a field of a plan names to a host, and return its path there; of a run that is there, its id.
 
     Args:
         link: The link to the host.
@@ -105,7 +107,7 @@ def travelling(values: Mapping[str, Any]) -> tuple[int, int]:
     sizes: dict[Path, int] = {}
     for name in PATH_FIELDS:
         value = values.get(name)
-        if not isinstance(value, str) or not value or value.startswith(THERE):
+        if not isinstance(value, str) or not value or value.startswith(THERE) or _is_built_in(name, value):
             continue
         path = user_path(value)
         if not exists(path):
@@ -128,7 +130,7 @@ def carried_value(link: HostLink, name: str, value: Any) -> Any:
     Raises:
         UsageError: See :func:`carry`; or it names a module here, which does not travel.
     """
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or _is_built_in(name, value):
         return value
     if value.startswith(THERE):
         return value.removeprefix(THERE)
@@ -141,8 +143,17 @@ def carried_value(link: HostLink, name: str, value: Any) -> Any:
     return f"{carry(link, name, user_path(path).absolute())}{colon}{function}"
 
 
+def _is_built_in(name: str, value: str) -> bool:
+    """Whether a field takes its value as a name of this program, also where a file here has the same name."""
+    if name == "initial_weights":
+        return value == IMAGENET
+    if name == "model":
+        return models.by_name(value) is not None
+    return name in ("data", "validation_data") and data.by_name(value) is not None
+
+
 def carried_name(value: str) -> str:
-    """Of a path on a host to what was carried there: the checksum of its folder, and the path within it; else empty."""
+    """The checksum of the folder and the path within it, of a path to what was carried to a host; else empty."""
     return value.rpartition(f"/{_FOLDER}/")[2] if f"/{_FOLDER}/" in value else ""
 
 

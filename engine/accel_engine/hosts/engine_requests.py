@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 from accel_engine.errors import RunError, file_errors
 from accel_engine.files import replacing
 from accel_engine.hosts import host_requests
-from accel_engine.hosts.carried_files import carried_value
+from accel_engine.hosts.carried_files import carried_name, carried_value
 from accel_engine.hosts.encoded_message import from_text, to_text
 from accel_engine.hosts.link import HostLink, link_to
 from accel_engine.requests.protocol.request import Doing, EngineRequest, request_name
@@ -34,6 +34,8 @@ class HostCall(Generic[ResultT]):
         self._request = request
         self._key = secrets.token_hex(8)
         self._outputs = _outputs(request)
+        self._carried: dict[str, str] = {}
+        """What the user calls each file that has travelled, by its path there."""
 
     def result(self, on_part: Callable[[Any], object], on_doing: Callable[[str], object]) -> ResultT:
         """Wait for the result, whose files are then here.
@@ -56,6 +58,9 @@ class HostCall(Generic[ResultT]):
                 if (target := self._target(path)) is not None:
                     fetch_file(self._link, host_requests.FilePartRequest(path, 0, key=self._key), target)
             return cast("ResultT", from_text(self._here(answer.line), answer.arrays, kind.result))
+        except RunError as error:
+            error.args = (self._named(str(error)),)
+            raise
         finally:
             self.cancel()
 
@@ -78,7 +83,10 @@ class HostCall(Generic[ResultT]):
         if isinstance(value, list):
             return [self._there(each, name) for each in value]
         if name in _READ:
-            return carried_value(self._link, name, value)
+            path = carried_value(self._link, name, value)
+            if isinstance(path, str) and carried_name(path):
+                self._carried[path] = value
+            return path
         if name == "folder":
             return host_requests.FOLDER if value else value
         if isinstance(value, str):
@@ -91,7 +99,14 @@ class HostCall(Generic[ResultT]):
         """A message of the host with the paths of this machine."""
         for number, output in enumerate(self._outputs):
             line = line.replace(f"{host_requests.FOLDER}/{number}", _in_json(output))
+        line = self._named(line, _in_json)
         return line.replace(host_requests.RUNS, _in_json(self._link.host.directory / "runs"))
+
+    def _named(self, text: str, written: Callable[[str], str] = str) -> str:
+        """A text of the host in which files that have travelled are called as the user calls them."""
+        for there, named in self._carried.items():
+            text = text.replace(written(there), written(named))
+        return text
 
     def _target(self, path: str) -> Path | None:
         """Where a file of the folder there belongs here; ``None`` for one that was not asked for."""
@@ -110,7 +125,7 @@ def _outputs(request: object) -> list[Path]:
     return sorted(each for each in found if not any(each.is_relative_to(other) for other in found - {each}))
 
 
-def _in_json(path: Path) -> str:
+def _in_json(path: Path | str) -> str:
     return json.dumps(str(path))[1:-1]
 
 

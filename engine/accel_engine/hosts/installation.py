@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from accel_engine.errors import RunError, UsageError, file_errors
 from accel_engine.hosts.connection import HostConnection, quoted_path
 from accel_engine.hosts.host_list import Host, add_host
@@ -19,6 +21,9 @@ FOLDER = "~/.local/share/accel-tui/environment"
 
 EXTRAS = ("auto", "cpu", "cuda", "tpu")
 """The builds of TensorFlow; ``auto`` is ``cuda`` where there is a driver of NVIDIA, else ``cpu``."""
+
+_EXTRA = "extra-of-tensorflow"
+"""Stands for the extra in a requirement."""
 
 _SCRIPT = """\
 set -eu
@@ -69,8 +74,7 @@ def install(host: Host, source: str, *, extra: str, python: str, tell: Callable[
         path = f'"$HOME"/{shlex.quote(requirement.removeprefix("~/"))}'
         wanted = f'{path}"[$extra]"'
     else:
-        name, at, rest = requirement.partition("==")
-        wanted = f'{shlex.quote(name)}"[$extra]"{shlex.quote(at + rest)}' if at else shlex.quote(requirement)
+        wanted, extra = _with_extra(requirement, extra)
     script = _SCRIPT.format(
         python=quoted_path(python),
         environment=quoted_path(FOLDER),
@@ -83,6 +87,17 @@ def install(host: Host, source: str, *, extra: str, python: str, tell: Callable[
     HostConnection(installed, may_ask=may_ask).close()
     add_host(installed)
     return installed
+
+
+def _with_extra(source: str, extra: str) -> tuple[str, str]:
+    """What pip gets in the script, with the extra that is found there; and the extra, if the requirement has one."""
+    try:
+        requirement = Requirement(f"accel-tui @ {source}" if "://" in source and "@ " not in source else source)
+    except InvalidRequirement:  # a path there
+        return f'{shlex.quote(source)}"[$extra]"', extra
+    extra = next(iter(requirement.extras & set(EXTRAS)), extra)
+    requirement.extras.add(_EXTRA)
+    return shlex.quote(str(requirement)).replace(_EXTRA, "'\"$extra\"'"), extra
 
 
 def _run(host: Host, words: str, data: bytes, tell: Callable[[str], object] = unheard, *, may_ask: bool) -> None:

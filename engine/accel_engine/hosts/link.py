@@ -44,7 +44,7 @@ class HostLink:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it is."""
+        """Whether a connection is open."""
         return self._connection is not None and self._connection.is_open
 
     @property

@@ -191,7 +191,7 @@ class RunMirror:
         self._readers += 1
 
     def remove_reader(self) -> None:
-        """Note that one does no longer; it ends when nobody has read it for :data:`IDLE_SECONDS`."""
+        """Note that one less reads it; the mirror ends when nobody has read it for :data:`IDLE_SECONDS`."""
         self._readers -= 1
         self._read = time.monotonic()
 

@@ -47,8 +47,18 @@ def find(path: Path, columns: ColumnNames | None = None) -> list[RunSource]:
     raise UsageError(f"cannot import {path}: give {_LOOKED_FOR}, or a .csv or .tsv file")
 
 
+def imported_before() -> dict[ImportSource, str]:
+    """What is imported already, with the id of its newest run."""
+    return {run.info.source: run.id for run in reversed(list_runs()) if run.info and run.info.source}
+
+
 def import_run(
-    source: RunSource, name: str = "", tags: Sequence[str] = (), *, again: bool = False
+    source: RunSource,
+    name: str = "",
+    tags: Sequence[str] = (),
+    *,
+    again: bool = False,
+    before: dict[ImportSource, str] | None = None,
 ) -> tuple[str, SourceRun]:
     """Import a run.
 
@@ -57,6 +67,7 @@ def import_run(
         name: Its name; the one in the source by default.
         tags: Tags to add to those in the source.
         again: Whether to import what is imported already.
+        before: What :func:`imported_before` has returned, to which this run is added; read by default.
 
     Returns:
         Its id, and what was read.
@@ -68,9 +79,9 @@ def import_run(
     """
     try:
         origin = ImportSource(str(source.path), source.format, _fingerprint(source.files))
-        before = [run.id for run in list_runs() if run.info and run.info.source == origin]
-        if before and not again:
-            raise RunError(f"{source.path} is already imported as {before[0]}; to import it again, add --again")
+        before = imported_before() if before is None else before
+        if origin in before and not again:
+            raise RunError(f"{source.path} is already imported as {before[origin]}; to import it again, add --again")
         written = max(file.stat().st_mtime for file in source.files)
         run = source.read()
     except OSError as error:
@@ -79,7 +90,8 @@ def import_run(
         raise DataError("; ".join([f"{source.path} has no values to import", *run.notes]))
     run.name = name or run.name
     run.tags = (*filter(None, map(valid_tag, run.tags)), *tags)
-    return write_imported(run, origin, written), run
+    before[origin] = write_imported(run, origin, written)
+    return before[origin], run
 
 
 def _fingerprint(files: Sequence[Path]) -> str:

@@ -97,7 +97,10 @@ class CsvColumn:
 
 
 class TimeColumn(CsvColumn):
-    """A column of Unix times, in seconds or milliseconds as in the file, or of ISO dates, as Unix seconds."""
+    """A column of Unix times, in seconds or milliseconds as in the file, or of ISO dates, as Unix seconds.
+
+    A date without a time zone is in this machine's.
+    """
 
     _wanted = "a time: a date such as 2026-11-23T10:00:00, or seconds since 1970"
 

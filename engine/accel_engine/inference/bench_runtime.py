@@ -28,7 +28,7 @@ LARGEST = 1 << 16
 
 
 class NoMeter:
-    """Measures what no device tells."""
+    """Measures nothing: it stands for a device that tells no values."""
 
     def start(self) -> None:
         """See :class:`accel_engine.devices.energy_meter.IntervalMeter`."""

@@ -16,7 +16,7 @@ class ServingChoice:
     fastest: Candidate | None
     """The candidate with the shortest 99th percentile; ``None`` if no latency was measured."""
     is_certain: bool
-    """Whether the interval of the best candidate's 99th percentile is within the target, too."""
+    """Whether the interval of the best candidate's 99th percentile is within the target, too; true without a target."""
     machines: int | None
     """How many machines like this one the target rate takes; ``None`` without one."""
 
@@ -56,7 +56,7 @@ class ModelComparison:
     other: Candidate
     """The other one with its best batch size; with any if all are beyond the target."""
     meets_target: bool
-    """Whether one is within the target."""
+    """Whether the other one has a batch size within the target."""
 
     @property
     def throughput(self) -> float:
@@ -86,7 +86,7 @@ def comparisons(candidates: Sequence[Candidate], target_latency: float | None) -
         target_latency: Seconds that the 99th percentile may be at most; ``None`` for any.
 
     Returns:
-        None if there is only one, or the first one could not be measured within the target.
+        Empty if there is only one, or the first one could not be measured within the target.
     """
     groups: dict[tuple[str, ...], list[Candidate]] = {}
     for each in candidates:

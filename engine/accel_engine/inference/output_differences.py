@@ -32,7 +32,8 @@ class OutputScale:
     center: Floats
     """The median of each value on the last axis, ``[values]``; of all values, ``[1]``; empty for none."""
     spread: Floats
-    """Their spread, in the same shape, but at least what their type can tell; not for values farther away."""
+    """Their spread, in the same shape, but at least what their type can tell. Differences of values farther from the
+    center are divided by their distance instead."""
     by_value: bool = False
     """Whether each value of an example is judged by itself, not by the largest difference of all."""
 
@@ -118,7 +119,7 @@ class Differences:
         self.largest = list(map(np.maximum, self.largest, largest)) if self.largest else largest
 
     def worst(self, *, by_mean: bool) -> tuple[float, int, int]:
-        """The difference of the value that is farthest from its own, its output's place and its place in that.
+        """The largest difference of a value, the place of its output, and its place in the output.
 
         Args:
             by_mean: Whether it is the mean over the examples, not the largest one.

@@ -50,7 +50,7 @@ class TextEncoding:
             texts: ``[batch]`` or ``[batch, 1]``, text or bytes.
 
         Returns:
-            ``[batch, 1]`` for a category in a column, ``[batch, length]`` for texts.
+            ``[batch]`` or ``[batch, 1]`` as ``shape`` says for categories, ``[batch, length]`` for texts.
         """
         numbers = {word: number for number, word in enumerate(self.vocabulary)}
         values = decoded_texts(texts)

@@ -93,8 +93,8 @@ def adapted(directory: Path, reason: str = "", action: str = "") -> tuple[Plan, 
         action: What is done, but for the changes of the plan.
 
     Returns:
-        ``None`` if nothing is left to do, or known; also if the plan says ``--on-oom fail``, and if no CPU trains: it
-        was the host's memory that ran out.
+        ``None`` if no remedy is left, the engine wrote no facts, the plan says ``--on-oom fail``, or accelerators
+        train: their remedies save none of the host's memory, which ran out.
 
     Raises:
         RunError: The run cannot be read.

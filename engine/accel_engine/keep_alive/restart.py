@@ -42,7 +42,7 @@ class Restart:
 
     @classmethod
     def take(cls) -> Self | None:
-        """The restart that started this process; ``None`` for any other start. No child process has it."""
+        """Read and remove the restart from the environment, so that later children lack it; ``None`` without one."""
         return decode_or_none(os.environ.pop(_VARIABLE, ""), cls)
 
     @property
@@ -66,8 +66,8 @@ class Restart:
 def ensure_watched(directory: Path) -> None:
     """Start a process that watches a run, if its plan says so and there is none yet.
 
-    The workers that a chief starts are started again with the chief. That no process can be started is noted in the
-    run's log.
+    The workers that a chief starts are started again with the chief; engines that a cluster starts, by the cluster. A
+    process that cannot be started is noted in the run's log.
     """
     with suppress(AccelError), closing(RunReader(directory, steps=False)) as reader:
         if reader.info().plan_values.get("keep_alive") != "on" or _has_chief() or STARTED_BY_PLACE in os.environ:

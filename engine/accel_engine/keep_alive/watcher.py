@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from accel_engine import clock
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import AccelError, DatabaseError
 from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
 from accel_engine.keep_alive.memory_restart import adapted, was_killed_for_memory
 from accel_engine.keep_alive.restart import Restart
@@ -18,6 +18,7 @@ from accel_engine.run.directory import log_file
 from accel_engine.run.directory.lock import is_locked
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference
 from accel_engine.run.engine.commands import Command
+from accel_engine.run.history.history import read_history
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.database import reading, writing
 from accel_engine.run.store.stored_events import last_event
@@ -29,7 +30,7 @@ WORKERS_SECONDS = 60.0
 """How long the workers of a lost chief may take to exit: they notice it after some seconds."""
 
 PATIENCE_SECONDS = 600.0
-"""How long the run's database may be unusable: locked, or on a full disk."""
+"""How long the run's database may be unusable, locked or on a full disk, before the watcher gives up."""
 
 
 MAX_RESTARTS = 5
@@ -89,6 +90,7 @@ class Watcher:
 
         Raises:
             RunError: The run is deleted, or cannot be read or written.
+            EngineMissingError: No usable TensorFlow is installed any more.
         """
         usable = time.monotonic()
         while True:
@@ -131,7 +133,7 @@ class Watcher:
         pause = self._restarts.next_pause(checkpoint)
         if pause is None:
             tries = f"{reason}; it was started again {MAX_RESTARTS} times without a new checkpoint"
-            self._end(info, tries, f"the log says more; continue it: accel-tui continue {reference(self._directory)}")
+            self._end(tries, f"the log says more; continue it: accel-tui continue {reference(self._directory)}")
             return False
         log_file.note_in_log(self._directory, f"{reason}: the engine is started again in {pause:g} s")
         if not (self._wait(pause) and self._workers_have_exited()):
@@ -148,7 +150,7 @@ class Watcher:
         try:
             reopen(self._directory, plan)
             self._engine = engine_process.start_engine(self._directory, restart.environment)
-        except RunError as error:  # too little memory, a full disk, or somebody else has continued the run
+        except AccelError as error:  # little memory, a full disk, TensorFlow is being upgraded, or a user was first
             log_file.note_in_log(self._directory, f"the engine was not started again: {error}")
         return True
 
@@ -189,16 +191,17 @@ class Watcher:
         with reading(self._directory) as database:
             return database.chunk_from_end()[1]
 
-    def _end(self, info: RunInfo, reason: str, hint: str) -> None:
+    def _end(self, reason: str, hint: str) -> None:
         """Write the end of a run that is not started again."""
+        steps, history = self._steps(), read_history(self._directory)
         writer = RunWriter(self._directory)
         writer.begin()
         ended = RunEnded(
             time=clock.now(),
             outcome=Outcome.FAILED,
-            steps=self._steps(),
-            epochs=0,
-            seconds=max(0.0, time.time() - info.created),
+            steps=steps,
+            epochs=int(history.trained_epochs(steps)),
+            seconds=history.latest_seconds,
             reason=reason,
             hint=hint,
         )

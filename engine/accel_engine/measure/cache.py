@@ -118,7 +118,7 @@ def key_of(devices: Iterable[str], fields: Mapping[str, Any] | None = None, **mo
 
     Args:
         devices: Product names of the devices.
-        fields: Fields of the plan, those without an influence on speed included.
+        fields: Fields of the plan; those without an effect on speed are left out.
         more: What else it depends on.
     """
     defaults = Plan().to_mapping()

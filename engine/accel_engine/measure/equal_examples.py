@@ -53,8 +53,8 @@ def compare_learning(
 
     Args:
         trials: The two plans.
-        seconds: How long it may take, unless there are too few steps.
-        on_progress: Called with the trainings done, and all.
+        seconds: How long it may take; more if :data:`LEAST_STEPS` steps do.
+        on_progress: Called with the number of trainings done, and of all.
         by_loss: Whether both plans have the same loss, so that its values can be compared.
         preferred: Part of the name of the metric to compare if not, where both plans have one.
 
@@ -68,7 +68,7 @@ def compare_learning(
     orders = ORDERS if first.has_orders or second.has_orders else 1
     rates = [trial.process.take_for(0.5).examples_per_second for trial in pair]
     wanted = SHARE * seconds * min(rates) / (2 * orders) / first.global_batch
-    steps = max(LEAST_STEPS, min(int(wanted), _steps_left(pair[0])))
+    steps = max(LEAST_STEPS, min(int(wanted), _steps_left(pair[0]) or int(wanted)))
     validates = not by_loss or _has_time_to_validate(pair[0], seconds / (2 * orders))
     examples = steps * first.global_batch
     results: list[list[dict[str, float]]] = [[], []]
@@ -96,13 +96,16 @@ def _has_time_to_validate(trial: PlanTrial, most: float) -> bool:
 
 
 def _steps_left(trial: PlanTrial) -> int:
-    """Steps from the start to the end of the plan: no trial trains longer than the run would; an epoch at least."""
+    """Steps from the start to the end of the plan: no trial trains longer than the run would; an epoch at least.
+
+    0 if they are unknown.
+    """
     per_epoch, start = trial.ready.steps_per_epoch, trial.start
     return max(per_epoch, start.plan.epochs * per_epoch - start.step)
 
 
 def _train(trial: PlanTrial, seed: int, steps: int, *, validates: bool) -> dict[str, float]:
-    """The loss of the last steps of a training from the start, and the metrics of a validation after it."""
+    """The mean loss of the last steps of a training from the start, and the metrics of a validation after it."""
     trial.process.restore(seed)
     losses = trial.process.take(steps).losses
     metrics = trial.process.validate()[0] if validates else {}

@@ -45,7 +45,7 @@ class PlanTrial:
     Attributes:
         start: The plan.
         process: The process that tries it.
-        turns: Its turns, one for each round.
+        turns: Its turns, one for each round in which it could be tried.
         problem: Why it cannot be tried, or no further; ``None`` if it can.
     """
 
@@ -58,7 +58,11 @@ class PlanTrial:
 
     @property
     def ready(self) -> TrialReady:
-        """The compiled plan, of a trial without a problem."""
+        """The compiled plan.
+
+        Raises:
+            TrialFailedError: The trial has a problem.
+        """
         if self.problem:
             raise self.problem
         assert self.process.ready is not None  # noqa: S101 (it has been waited for)
@@ -136,7 +140,8 @@ class PlanTrials:
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The directory of runs cannot be written.
+        RunError: The directory of runs cannot be written, or a checkpoint cannot be copied.
+        OSError: No process can be started.
     """
 
     def __init__(self, starts: Sequence[TrialStart], should_stop: Callable[[], bool] = lambda: False) -> None:
@@ -169,8 +174,8 @@ class PlanTrials:
 
         Raises:
             EngineMissingError: No usable TensorFlow is installed.
-            RunError: The directory of runs cannot be written.
-            OSError: No process can be started.
+            RunError: The checkpoint to start from no longer exists, or cannot be copied.
+            OSError: No process can be started, or the trial's directory cannot be written.
         """
         assert self._folder is not None  # noqa: S101 (the block has begun)
         folder = Path(self._folder.name, str(self._folders))

@@ -26,7 +26,11 @@ class RemainingTime:
         self._began = self._clock()
 
     def end(self, *, counts: bool = True) -> None:
-        """End a part, which counts if others take as long."""
+        """End a part.
+
+        Args:
+            counts: Whether others are expected to take as long.
+        """
         if counts:
             self._taken, self._parts = self._taken + self.current, self._parts + 1
         self._began = None
@@ -36,10 +40,10 @@ class RemainingTime:
         self._taken, self._parts = self.current, parts
 
     def seconds_left(self, parts: float, more: float = 0.0) -> float | None:
-        """Seconds of parts, with all that were begun and have not ended; ``None`` before the first one has.
+        """Seconds until all parts have ended; ``None`` before the first one has.
 
         Args:
-            parts: Their number.
+            parts: Number of parts from the last :meth:`begin` on, the present one included.
             more: Seconds of what takes a known time.
         """
         return max(0.0, self._taken / self._parts * parts + more - self.current) if self._parts else None

@@ -157,7 +157,7 @@ class Usage:
     resident: float
     """Resident bytes of its processes."""
     grown: float = 0.0
-    """Bytes of them that they have taken since they were started, as far as they are known."""
+    """Bytes by which they have grown since they were started; 0 if unknown."""
     device: float | None = None
     """Bytes on its accelerator; ``None`` if unknown, or on a CPU."""
 
@@ -218,7 +218,7 @@ class FittingPlans:
 def find_fitting_plans(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Device]) -> FittingPlans:
     """Find the plans that fit in memory beside live runs and, at the same time, a trial of the reference.
 
-    On a GPU of a live run none has larger batches than the reference, as it is not known what these take.
+    On an accelerator of a live run none has larger batches than the reference, as it is not known what these take.
 
     Args:
         reference: The plan that is tried in any case.

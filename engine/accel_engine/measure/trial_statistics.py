@@ -102,7 +102,7 @@ def _verdict(ratio: float, low: float, high: float) -> PlanVerdict:
 
 
 def compare_apart(before: Sequence[float], after: Sequence[float]) -> PlanComparison | None:
-    """Compare rates that were not measured in the same rounds; ``None`` without some.
+    """Compare rates that were not measured in the same rounds; ``None`` if one plan has no rates.
 
     Nothing is better or worse unless the intervals of the two medians are apart, after enough rounds.
     """

@@ -44,7 +44,7 @@ SAMPLE_BYTES = 1 << 26
 _Run = Callable[[Batch], tuple[list[npt.NDArray[Any]], Values]]
 
 LATENCY_SECONDS, LATENCY_RUNS, WARM_UP_RUNS = 0.5, 200, 5
-"""A latency is measured for so long, or so often, after some runs that do not count."""
+"""Seconds, or runs, after which the measurement of a latency ends; and the runs before it, which do not count."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
 from accel_engine.trained.split_batches import batches, number_of_examples
 
 SAMPLED = 512
-"""Examples of a sample at most, but for one batch."""
+"""Examples of a sample at most; a single batch may have more."""
 
 
 class RawExamples:
@@ -28,7 +28,7 @@ class RawExamples:
         dataset: The data; a table must have been loaded with ``keeps_raw``.
         split: The name of the split: ``training``, ``validation`` or ``test``.
         examples: Its examples.
-        size: Examples of a batch, but for a stream's.
+        size: Examples of a batch; the batches of a stream have their own sizes.
 
     Raises:
         ModelError: The raw inputs are not known.
@@ -67,7 +67,7 @@ class RawExamples:
             yield self._examples.take(np.sort(rows[start : start + size]))
 
     def first(self, count: int) -> Arrays:
-        """The raw inputs of the first examples."""
+        """The raw inputs of the first examples; of a stream, at most of its first batch."""
         rows, batch = next(batches(self._examples, count))
         return {name: array[:count] for name, array in self._raw(rows, batch.inputs).items()}
 

@@ -54,7 +54,7 @@ def cut_text(model: keras.Model, only_name: str) -> CutModel:
 
 
 def _with_one_hot(model: keras.Model, inputs: dict[str, Any]) -> keras.Model:
-    """The part of a model after some of its tensors, in which one-hot encodings are of an operation that LiteRT has."""
+    """The part of a model after some of its tensors, whose one-hot encodings use an operation that LiteRT has."""
     after, sizes = dict(inputs), {}
     names = {id(tensor): name for name, tensor in inputs.items()}
     for layer in model.operations:

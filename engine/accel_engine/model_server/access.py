@@ -14,10 +14,10 @@ from accel_engine.files import regular
 from accel_engine.model_server.request_error import RequestError
 
 OPEN = ("/livez", "/readyz", "/v2/health/live", "/v2/health/ready", "/", "/page.js", "/page.css")
-"""What is answered without a token: the probes of an orchestrator have none, and the page asks for it."""
+"""Paths that need no token: the probes of an orchestrator have none, and the page asks the user for it."""
 
 SHORTEST = 16
-"""Characters of a token at least."""
+"""The fewest characters of a token."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -42,7 +42,7 @@ def read_token(path: Path) -> str:
     """The token of a file.
 
     Raises:
-        UsageError: The file cannot be read, or the token is too short, has blanks or other characters.
+        UsageError: The file cannot be read, or the token is too short, or is not printable ASCII without blanks.
     """
     try:
         token = regular(path, or_pipe=True).read_text("ascii").strip()

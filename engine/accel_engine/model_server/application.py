@@ -35,16 +35,16 @@ from accel_engine.model_server.served_model import Limits, ServedModel
 LOG = logging.getLogger("model_server")
 
 LARGE = 1 << 18
-"""Bytes of a body that is parsed in a thread, so that others are answered meanwhile."""
+"""A body of more bytes is parsed in a thread, so that others are answered meanwhile."""
 
 PARSERS = 4
 """Threads that parse bodies and decode files."""
 
 BODIES = 8
-"""Bodies of the largest size that are in memory at once, at most."""
+"""The bodies in memory have at most this many times the bytes of the largest one."""
 
 LINGER = 2.0
-"""Seconds for which the rest of a body that is too large is read and discarded."""
+"""Seconds at most for which the rest of a body that is too large is read and discarded."""
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class ServingState:
     """Bytes of the bodies that are being read and answered."""
     parsers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(PARSERS, "parser"))
     closing: list[asyncio.Task[None]] = field(default_factory=list)
-    """Finish what older versions of the model have accepted."""
+    """Tasks that finish what older versions of the model have accepted."""
 
     @property
     def problem(self) -> str:
@@ -130,7 +130,11 @@ class ServingState:
             raise RequestError(f"the body could not be read within {self.limits.seconds:g} s", 504) from None
 
     async def infer(self, model: ServedModel, inputs: Arrays) -> Outputs:
-        """Compute outputs, and count the examples."""
+        """Compute outputs, and count the examples.
+
+        Raises:
+            RequestError: See :meth:`ServedModel.infer`.
+        """
         outputs = await model.infer(inputs)
         self.metrics.examples.inc(len(next(iter(inputs.values()))))
         return outputs
@@ -357,7 +361,7 @@ def parsed(content: bytes) -> Any:
 
 
 async def _in_thread(state: ServingState, content: bytes, function: Callable[[], T]) -> T:
-    """Call a function that parses a body, in a thread if that takes long."""
+    """Call a function that parses a body; in a thread if the body is large, or has bytes in base64."""
     is_quick = len(content) <= LARGE and b'"b64"' not in content  # a small picture may have many pixels
     return function() if is_quick else await state.in_thread(function)
 

@@ -88,7 +88,7 @@ def _warm_up(folder: Path, service: Service, runtime: Runtime) -> None:
 
 
 def _memory() -> int:
-    """Resident bytes."""
+    """Resident bytes; where the system is not Linux, the most so far."""
     try:
         pages = int(Path("/proc/self/statm").read_bytes().split()[1])
     except (OSError, ValueError, IndexError):  # not Linux: the peak

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from accel_engine.inference.runtime import Arrays
 
 SMALL = 1 << 16
-"""Bytes of a message that is copied to be sent at once."""
+"""A message of at most this many bytes is copied, and sent at once."""
 
 LENGTHS = struct.Struct("<IQ")
 """Bytes of the head and of the body."""

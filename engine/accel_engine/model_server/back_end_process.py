@@ -31,7 +31,7 @@ class BackEnd:
     """A process that computes batches, one after the other. Made by :meth:`start`.
 
     Attributes:
-        gone: Set once the process has ended.
+        gone: Set once the process has ended, or closed its link; it is killed then.
         load_seconds: How long it took to load and warm up the model.
         memory: Resident bytes of the process after its last batch.
         compute_seconds: How long its last batch took.
@@ -127,7 +127,7 @@ class BackEnd:
             self._process.kill()
 
     async def close(self) -> None:
-        """End the process once it has nothing to do."""
+        """End the process once it has computed its batches; after 10 seconds it is killed."""
         self._writer.close()
         try:
             async with asyncio.timeout(10):

@@ -47,7 +47,7 @@ MOST_PIXELS, LARGE_PICTURE = 1 << 26, 1 << 22
 _LARGE_PICTURES = threading.Lock()
 
 MOST_ROWS = 1 << 16
-"""Rows of a table, and lines of a text, at most: far more than a request may have examples, and few for the memory."""
+"""Rows of a table, and lines of a text, at most: far more than the examples of a request, and little memory."""
 
 MOST_SAMPLES = 1 << 26
 """Samples of a sound's channels at most: hours of silence are a small file."""
@@ -63,9 +63,9 @@ class FileExamples:
     """The examples of a file.
 
     Attributes:
-        names: Their names.
-        inputs: Raw inputs of those without a problem, ``[readable, ...]``; of a sound, its windows.
-        problems: Why the others have no prediction, by their place.
+        names: Names of all examples; a text is its name.
+        inputs: Raw inputs of the examples without a problem, ``[readable, ...]``; of a sound, its windows.
+        problems: Why the others have no prediction, by their place in ``names``.
         last: The place of the last token of a prompt; ``None`` if the file is not a prompt.
         notes: What reading changed in the file.
     """
@@ -190,7 +190,7 @@ def _texts(content: bytes, suffix: str, file_name: str, single: str, form: Uploa
 
 
 def _prompt(text: str, single: str, form: UploadForm, spec: ArraySpec) -> FileExamples:
-    """The last tokens of a prompt, filled up behind to the window of the model."""
+    """The last tokens of a prompt, padded at the end to the window of the model."""
     tokens = tokens_of_text(text, form.vocabulary)
     window = spec.shape[0]
     kept = tokens[-(window or form.window or len(tokens)) :]

@@ -29,7 +29,7 @@ CODES = {
     503: grpc.StatusCode.UNAVAILABLE,
     504: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
-"""gRPC's codes for the statuses of :class:`RequestError`."""
+"""gRPC's codes for the statuses of :class:`RequestError`; ``UNKNOWN`` for others."""
 
 _MESSAGE_ROOM = 1 << 16
 """Bytes of a message besides its tensors."""
@@ -69,7 +69,7 @@ class GrpcServer:
             tls: PEM files with the certificates and the key; ``None`` for no TLS.
 
         Raises:
-            ModelError: The port cannot be used.
+            ModelError: The port, or a file of TLS, cannot be used.
         """
         limit = state.limits.body + _MESSAGE_ROOM
         server = grpc.aio.server(

@@ -11,7 +11,7 @@ SECONDS = 5.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Ask a server; returns 0 if it is ready.
+    """Ask a server; returns 0 if it is ready, 1 if it is not, and 2 for a text that is not a URL.
 
     Args:
         arguments: Its URL; by default the one of a server on this machine.

@@ -47,7 +47,7 @@ TENSORFLOW_TYPES = {
     "float64": "DT_DOUBLE",
     "string": "DT_STRING",
 }
-"""TensorFlow's names of them."""
+"""TensorFlow's names of NumPy's types; ``string`` for texts."""
 
 CONTENTS = {
     "bool": "bool_contents",
@@ -75,7 +75,7 @@ VALUES = {
 """The field of ``TensorProto`` for each type; float16 has the bits of each."""
 
 _LENGTH = struct.Struct("<I")
-"""What precedes each text in raw bytes: its own bytes."""
+"""Precedes each text in raw bytes: the number of its bytes."""
 
 
 def bytes_of_texts(array: npt.NDArray[Any]) -> list[bytes]:

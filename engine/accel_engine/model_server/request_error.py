@@ -8,8 +8,8 @@ class RequestError(AccelError):
 
     Args:
         message: What is wrong, and what is right.
-        status: The status of HTTP: 400 for what the client sent, 413 if it is too large, 429 if the server is busy, 503
-            if it cannot compute now, 504 if it took too long.
+        status: The HTTP status, such as 400 for what the client sent, 413 if it is too large, 429 if the server is
+            busy, 503 if it cannot compute now, 504 if it took too long.
         retry_after: Seconds after which the client may try again; 0 for never.
     """
 

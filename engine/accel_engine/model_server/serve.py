@@ -117,8 +117,8 @@ async def serve(settings: ServerSettings) -> int:
     """Serve until a signal; returns the exit status.
 
     Raises:
-        UsageError: The folder has no model to serve, or an address cannot be used.
-        ModelError: The model cannot be loaded.
+        UsageError: The folder has no model to serve, or the files of TLS cannot be used.
+        ModelError: An address cannot be used, or the model cannot be loaded.
     """
     read_service(settings.folder)  # before anything is started
     metrics = ServerMetrics()

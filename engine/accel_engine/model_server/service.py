@@ -65,7 +65,7 @@ class ServedModelFile:
     tolerance: Number
     """How far its outputs may be from the trained model's; see :class:`accel_engine.formats.Precision`."""
     by_mean: bool = False
-    """Whether that limits the mean over the examples."""
+    """Whether the tolerance limits the mean over the examples, not the largest difference."""
     size: int = 0
     """Bytes."""
 
@@ -175,7 +175,7 @@ def read_service(folder: Path) -> Service:
     """Read the description of a folder.
 
     Raises:
-        UsageError: The folder has no description, or one of a newer version of this program, or no model.
+        UsageError: The folder has no model, or no description that is readable, valid and not of a newer version.
     """
     path = folder / DESCRIPTION
     try:

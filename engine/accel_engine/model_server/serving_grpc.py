@@ -1,6 +1,6 @@
 """TensorFlow Serving's protocol over gRPC: predictions, metadata and status of the model, without TensorFlow.
 
-What reads paths or classes of examples is left out: ``HandleReloadConfigRequest``, ``Classify``, ``Regress``,
+What takes paths or ``tf.train.Example`` is left out: ``HandleReloadConfigRequest``, ``Classify``, ``Regress``,
 ``MultiInference``.
 """
 
@@ -91,7 +91,7 @@ def inputs_of(request: Any, service: Service, limit: int) -> Arrays:
 def to_array(name: str, tensor: Any, spec: ArraySpec, limit: int) -> Array:
     """The array of a ``TensorProto``, ``[examples, ...]``.
 
-    Too few values are filled up with the last one, and none stands for zeros or empty texts, as in TensorFlow.
+    As in TensorFlow, the last value is repeated where values are too few; without values, all are zeros or empty texts.
 
     Args:
         name: The input's name, for messages.

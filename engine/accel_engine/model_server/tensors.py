@@ -16,7 +16,7 @@ from accel_engine.model_server.request_error import RequestError
 Array = npt.NDArray[Any]
 
 MAX_RANK = 32
-"""Dimensions of an array at most."""
+"""Dimensions of an array of texts at most."""
 
 
 def array_of(name: str, values: Any, spec: ArraySpec) -> Array:

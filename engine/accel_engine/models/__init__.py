@@ -137,6 +137,12 @@ def takes_texts(spec: str) -> bool:
     return spec.lower() in ("auto", *(entry.name.lower() for entry in CATALOGUE.values() if entry.form == TEXTS))
 
 
+def by_name(spec: str) -> ModelEntry | AutoModel | None:
+    """The model of ``auto`` or a catalogue name, in any case, whatever files there are; ``None`` for all else."""
+    entries = {name.lower(): entry for name, entry in CATALOGUE.items()}
+    return AutoModel() if spec.lower() == "auto" else entries.get(spec.lower())
+
+
 def find(spec: str) -> ModelEntry | AutoModel | UserModel:
     """Find the model of a plan.
 
@@ -147,11 +153,8 @@ def find(spec: str) -> ModelEntry | AutoModel | UserModel:
     Raises:
         PlanError: There is no such model or file.
     """
-    by_name = {name.lower(): entry for name, entry in CATALOGUE.items()}
-    if entry := by_name.get(spec.lower()):
+    if entry := by_name(spec):
         return entry
-    if spec.lower() == "auto":
-        return AutoModel()
     if is_model_file(spec):
         if why := no_file(user_path(spec)):
             raise PlanError("model", spec, why)

@@ -71,7 +71,13 @@ def _symbolic_inputs(data: DataDescription) -> Structure:
 
 
 def output_specs(model: keras.Model, data: DataDescription) -> Structure:
-    """The specs of a model's outputs for a batch of any size; ``None`` if it cannot be called."""
+    """The specs of a model's outputs for a batch of any size.
+
+    ``None`` if it has its own ``train_step``, and cannot be called.
+
+    Raises:
+        Exception: Any other model cannot be called.
+    """
     try:
         return model.compute_output_spec(_symbolic_inputs(data))
     except Exception:

@@ -49,7 +49,7 @@ def unit_layers(data: DataDescription) -> list[keras.Layer]:
 
 
 def standardized_inputs(x: keras.KerasTensor, data: DataDescription) -> keras.KerasTensor:
-    """Standardise raw inputs by moving averages, as layer ``standardized_inputs``; tables and series already are."""
+    """Standardise inputs by moving averages, in layer ``standardized_inputs``; not tables, series and images."""
     if data.kind in ("table", "series", "images"):
         return x
     return layers.BatchNormalization(momentum=0.9, center=False, scale=False, name="standardized_inputs")(x)

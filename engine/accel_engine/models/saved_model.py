@@ -1,4 +1,4 @@
-"""Loads a model from a ``.keras`` file, with the user's custom objects."""
+"""Loads a model from a ``.keras`` or ``.h5`` file, with the user's custom objects."""
 
 import inspect
 import re
@@ -30,11 +30,11 @@ def load_saved(path: str, options: BuildOptions) -> Any:
     """Load a model.
 
     Args:
-        path: The ``.keras`` file.
+        path: The ``.keras`` or ``.h5`` file.
         options: The custom objects, and whether lambda layers are loaded.
 
     Raises:
-        ModelError: The file cannot be loaded.
+        ModelError: The file or the custom objects cannot be loaded.
     """
     objects = custom_objects(options.custom_objects) if options.custom_objects else None
     if options.unsafe:

@@ -22,7 +22,7 @@ MOST_BLOCKS = 7
 
 
 def build(data: DataDescription) -> keras.Model:
-    """Build the model. Its last output depends on the whole sequence, up to a length of 508.
+    """Build the model. Its last output depends on the whole sequence; of lengths that differ, on the last 509 steps.
 
     To predict numbers, it has no batch normalization, and the last layer gets the sequence itself besides: forecasts
     are much better, see benchmarks/README.md.

@@ -19,7 +19,7 @@ from accel_engine.requests.profile_plan import ProfilePhase, ProfileRequest
 from accel_engine.run import RunInfo, RunWriter, Status, diagnostics, read_run, send_command
 from accel_engine.run.diagnostics import OpProfile
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import PROFILES, make_private
+from accel_engine.run.directory.run_paths import PROFILES, host_of_run, make_private
 from accel_engine.run.engine.commands import read_answer, withdraw
 
 ANSWER_SECONDS = 120.0
@@ -135,14 +135,21 @@ def _stored(directory: Path) -> OpProfile | None:
 
 
 def _stored_or_noted(directory: Path, profile: OpProfile) -> OpProfile:
-    """Store the profile in the run; if another process writes the run, only add a note.
+    """Store the profile in the run; if another process writes the run, or it is on a host, only add a note.
 
     Raises:
         RunError: The profile cannot be written.
     """
+    if host := host_of_run(directory):
+        return _noted(profile, f"the run is only written on {host}")
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:
             writer.write_diagnostics(profile, steps_taken(directory))
     except BlockingIOError:  # it has been continued meanwhile
-        return replace(profile, notes=(*profile.notes, "This profile was not stored: the run is training."))
+        return _noted(profile, "the run is training")
     return profile
+
+
+def _noted(profile: OpProfile, why: str) -> OpProfile:
+    """The profile with a note that it was not stored."""
+    return replace(profile, notes=(*profile.notes, f"This profile was not stored: {why}."))

@@ -32,13 +32,13 @@ AGAIN = 75
 """Exit status for a run that is to be started again."""
 
 FIRST_SECONDS = 120.0
-"""How long the first process may take to create the run that the others train with it."""
+"""After this time without the run that the first process creates for all, the log tells what may be wrong."""
 
 END_SECONDS = 30.0
 """How long an engine may take to write a checkpoint and stop."""
 
 NAMES_SECONDS = 3600.0
-"""How long the other machines of a run may take to be there, as where they wait for nodes."""
+"""How long the other machines of a run may take to be there, as where they wait for nodes or pull an image."""
 
 _POLL_SECONDS = 0.2
 
@@ -58,7 +58,7 @@ def own_directory(
 
     Raises:
         RunError: The run cannot be read or written, or another process trains it.
-        UsageError: The environment describes no valid cluster.
+        UsageError: The environment describes no valid cluster, or there is no run in the directory.
     """
     cluster = ClusterSpec.find(environment)
     if cluster is not None:
@@ -194,12 +194,15 @@ def _wait_for_names(cluster: ClusterSpec) -> None:
 
 
 def _wait_for(link: Path) -> None:
-    until = time.monotonic() + FIRST_SECONDS
+    began, is_told = time.monotonic(), False
     while not (link / DATABASE).is_file():
-        if time.monotonic() > until:
-            raise RunError(
-                f"the first process has made no run at {link} for {FIRST_SECONDS:g} s: is it on a shared disk?"
-            )
+        waited = time.monotonic() - began
+        problem = f"the first process has made no run at {link} for {waited:.0f} s: is it on a shared disk?"
+        if waited > NAMES_SECONDS:
+            raise RunError(problem)
+        if waited > FIRST_SECONDS and not is_told:
+            is_told = True
+            print(f"accel-tui: {problem}", flush=True)  # noqa: T201 (the job's log)
         time.sleep(_POLL_SECONDS)
 
 

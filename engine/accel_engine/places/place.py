@@ -53,7 +53,10 @@ class PlacedJob:
 
     @property
     def memory(self) -> int:
-        """MiB of each machine: what is asked, or what TensorFlow and the data take at most, and half as much again."""
+        """MiB of each machine: what is asked; else 1.5 times what TensorFlow and two copies of the data take at most.
+
+        It is at least :data:`CPU_MEMORY` or :data:`GPU_MEMORY`.
+        """
         known = 0
         with suppress(AccelError):
             known = data_bytes(self.resolved.data) or 0
@@ -192,7 +195,7 @@ class Place(ABC):
 
 
 class ArrayPlace(Place):
-    """One that takes several runs as one job, an array."""
+    """A place that takes several runs as one job, an array."""
 
     @abstractmethod
     def submit_together(self, jobs: Sequence[PlacedJob], folder: Path, at_once: int) -> Iterator[tuple[PlacedJob, str]]:

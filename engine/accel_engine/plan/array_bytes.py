@@ -76,7 +76,7 @@ def activation_bytes(plan: Plan, float32_bytes: int, batch: int) -> int:
 
     Args:
         plan: The plan.
-        float32_bytes: Bytes of one example's, in float32.
+        float32_bytes: Bytes of the activations of one example, in float32.
         batch: Examples per step on a replica.
     """
     examples = -(-batch // _micro_batches(plan))

@@ -64,8 +64,9 @@ def command_problem(plan: Plan, changes: Container[str]) -> str:
         plan: The plan.
         changes: Names of the fields.
     """
-    if "learning_rate" in changes and plan.schedule not in ("auto", "constant"):
-        return f"the learning rate follows the schedule {plan.schedule}, and can only be set without one"
+    if "learning_rate" in changes and (plan.schedule not in ("auto", "constant") or plan.warmup):
+        name = f"{plan.schedule} with warmup" if plan.warmup else plan.schedule
+        return f"the learning rate follows the schedule {name}, and can only be set without one"
     if "validation_every" in changes and plan.validation != "epoch":
         return f"--validation-every needs --validation epoch; the run has --validation {plan.validation}"
     return ""
@@ -76,7 +77,7 @@ def command_arguments(plan: Plan, steps_per_epoch: int | None, changes: Mapping[
 
     Args:
         plan: The plan of the live run.
-        steps_per_epoch: Steps of an epoch; 0 if they are unknown.
+        steps_per_epoch: Steps of an epoch; 0 or ``None`` if they are unknown.
         changes: Fields with their new values; a learning rate is the one that the optimizer gets.
     """
     if command_problem(plan, changes):

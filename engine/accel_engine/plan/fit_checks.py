@@ -163,7 +163,7 @@ def _step_errors(plan: PlanFields, total: int) -> Iterator[PlanError]:
 
 
 def wrong_warmup(warmup: int, total: int) -> Words:
-    """Why a run of ``total_steps`` cannot have a warm-up of ``warmup`` steps; empty if it can."""
+    """Why a run of ``total`` steps cannot have a warm-up of ``warmup`` steps; empty if it can."""
     if warmup < total:
         return ()
     follow = FieldValue("epochs"), ", ", FieldValue("steps_per_epoch"), " and ", FieldValue("batch_size")
@@ -171,7 +171,7 @@ def wrong_warmup(warmup: int, total: int) -> Words:
 
 
 def wrong_drops(plan: PlanFields, warmup: int, total: int) -> str:
-    """Why the learning rate of a run of ``total_steps`` cannot drop as planned; empty if it can."""
+    """Why the learning rate cannot drop as planned in ``total`` steps, ``warmup`` of them warm-up; empty if it can."""
     return f"must be after the warm-up of {warmup} steps" if drop_steps(plan, total)[0] < warmup else ""
 
 

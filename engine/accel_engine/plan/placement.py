@@ -118,7 +118,7 @@ def find_tpu(plan: Plan, entry: StrategyEntry, environment: Mapping[str, str]) -
 def place(
     plan: Plan, entry: StrategyEntry, devices: Sequence[Device], cluster: ClusterSpec | None, tpu: TpuEndpoint | None
 ) -> Placement:
-    """Select the devices that a plan trains on: the plan's or, by default, all GPUs, or the CPU if there are none.
+    """Select the devices that a plan trains on: the plan's or, by default, as many GPUs as the strategy takes, or CPUs.
 
     Args:
         plan: The plan.

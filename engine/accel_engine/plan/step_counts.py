@@ -28,7 +28,7 @@ class StepCounts:
     dropped_examples: int
     """Examples that each pass over the data leaves out."""
     passes: float
-    """Passes over the data per epoch; may be fractional if the plan sets the steps per epoch."""
+    """Passes over the data per epoch, fractional if the plan sets the steps per epoch; 0 while it is unknown."""
 
     @property
     def global_batch(self) -> int:

@@ -47,6 +47,7 @@ class EngineConnection:
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
+        OSError: The system cannot start a process.
     """
 
     def __init__(
@@ -249,6 +250,7 @@ class EngineCall(Generic[ResultT]):
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
         AccelError: The request cannot be answered, or its folder cannot be written.
+        OSError: The system cannot start a process.
     """
 
     def __init__(self, request: EngineRequest[ResultT]) -> None:

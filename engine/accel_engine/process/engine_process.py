@@ -83,6 +83,7 @@ def spawn(
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
+        OSError: The system cannot start a process.
     """
     require_installation()
     command = [sys.executable, "-m", "accel_engine.process", *arguments]

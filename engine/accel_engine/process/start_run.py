@@ -92,7 +92,7 @@ def prepare_continuation(
         environment: Environment variables of its engine, which may describe a cluster.
 
     Returns:
-        The directory to continue: in a worker's process, the one of the worker's own run.
+        The directory to continue: in a worker's process, the directory of the worker's run.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.

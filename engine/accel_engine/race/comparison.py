@@ -11,7 +11,7 @@ from accel_engine.race.configuration import Best, ConfigurationResult, Configura
 _USABLE = (ConfigurationState.FINISHED, ConfigurationState.MEASURING, ConfigurationState.ENDED_EARLY)
 
 AMOUNTS = {"memory": Best.LEAST_MEMORY, "energy": Best.LEAST_ENERGY}
-"""What a configuration takes, and the mark of that which takes the least."""
+"""What a configuration takes, and the mark of the one that takes the least."""
 
 
 def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) -> ConfigurationResult:
@@ -40,7 +40,7 @@ def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) ->
 
 
 def dominating(result: ConfigurationResult, others: Iterable[ConfigurationResult]) -> ConfigurationResult | None:
-    """The fastest of those that are clearly faster than one and take no more memory or energy; ``None`` without any.
+    """The fastest configuration that is clearly faster than one, and takes no more memory or energy; else ``None``.
 
     A configuration that changes training does not dominate one that does not.
 
@@ -77,7 +77,7 @@ def _interval(result: ConfigurationResult, *, in_turns: bool) -> tuple[float, fl
 
 
 def _amount(result: ConfigurationResult, name: str) -> tuple[float, str] | None:
-    """How much memory or energy it takes, and of which kind; ``None`` if unknown."""
+    """How much memory or energy it takes, and whose that is, such as ``gpu``; ``None`` if unknown."""
     found, kind = (result.memory, result.memory_of) if name == "memory" else (result.joules, result.energy_of)
     return None if found is None else (found, kind)
 

@@ -110,7 +110,7 @@ class LossCheck:
 
     @property
     def is_broken(self) -> bool:
-        """Whether one of them has losses that are not finite, and the other one has not."""
+        """Whether only one of them has losses that are not finite."""
         return self.difference is not None and not math.isfinite(self.difference)
 
 

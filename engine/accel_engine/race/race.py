@@ -157,7 +157,7 @@ class Race:
 
         Raises:
             RunError: The reference, or each other configuration, would take memory that a live run on its devices may
-                need.
+                need; or the directory of runs cannot be written.
         """
         others = {each.title: each.plan for each in self._found.others}
         fitting = find_fitting_plans(self._found.reference.plan, others, self._devices)

@@ -58,7 +58,7 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
     Args:
         resolved: The reference, checked and placed.
         devices: The machine's devices.
-        results: The results; without a rate they are left out, and with few turns in a stopped race.
+        results: The results; those without a rate, or with few turns of a stopped race, are left out.
     """
     measured = [result for result in results if _is_settled(result)]
     best = next(iter(winners(measured)), None)

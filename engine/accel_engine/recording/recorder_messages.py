@@ -1,7 +1,7 @@
 """The messages between a script and the supervisor of its run, over a Unix socket.
 
 A message is a JSON object and bytes, each after its length. The script sends what it records; the supervisor answers
-``begin`` and ``end``, and sends commands.
+``begin``, ``attach`` and ``end``, and sends commands.
 """
 
 import json

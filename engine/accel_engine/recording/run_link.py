@@ -59,7 +59,7 @@ class RunLink:
 
     Args:
         values: The known fields of a plan.
-        directory: The run to continue; ``None`` for a new one. Ignored under ``accel-tui run``, as are the others.
+        directory: The run to continue; ``None`` for a new one. ``accel-tui run`` ignores it, ``step`` and ``epochs``.
         step: Steps taken in the run to continue.
         epochs: Epochs ended in the run to continue.
 

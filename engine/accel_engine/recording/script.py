@@ -4,6 +4,7 @@ import inspect
 import shlex
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -31,10 +32,17 @@ def outcome_at_exit(exception_before: object) -> tuple[Outcome, str]:
         exception_before: :func:`last_exception` at an earlier time. In an interactive session, no exception ends it.
     """
     error = last_exception()
-    is_interactive = hasattr(sys, "ps1") or "IPython" in sys.modules
-    if error is exception_before or is_interactive or not isinstance(error, BaseException):
+    if error is exception_before or _is_interactive() or not isinstance(error, BaseException):
         return Outcome.FINISHED, ""
     return outcome_of(error)
+
+
+def _is_interactive() -> bool:
+    """Whether a user types into this process; libraries import IPython in scripts, too."""
+    with suppress(Exception):  # a part of IPython is imported, or Python exits
+        if sys.modules["IPython"].get_ipython() is not None:
+            return True
+    return hasattr(sys, "ps1")
 
 
 def outcome_of(error: BaseException | None) -> tuple[Outcome, str]:

@@ -27,7 +27,7 @@ _CLUSTERS = ("TF_CONFIG", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 
 
 class ScriptProfiler:
-    """Traces a script for some seconds; all methods but what replaces the script's own start are for one thread.
+    """Traces a script for some seconds. Its methods are for one thread, except for :meth:`enter`.
 
     Args:
         link: Where to send answers, and what the supervisor is to reduce.

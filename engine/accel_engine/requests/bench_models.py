@@ -91,7 +91,7 @@ class BenchOptions:
             hint="examples/s: how many machines?",
         ),
     )
-    """Examples a second to be served, of which only the conclusions depend; ``None`` for none."""
+    """Examples per second to be served, which change the conclusions alone; ``None`` for none."""
     devices: tuple[str, ...] = option(
         (),
         OptionSpec(

@@ -116,7 +116,7 @@ def why_in_use(sample: Sample) -> str:
 
 
 def _is_own(holder: CountedItem) -> bool:
-    """Whether a process is an engine of this user that trains a run, which the queue knows, or waits for a plan."""
+    """Whether a process is an engine of this user that trains a run, which the queue knows, or waits for one."""
     if holder.name == UNKNOWN_PROCESS:
         return False
     try:

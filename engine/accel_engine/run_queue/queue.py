@@ -80,7 +80,8 @@ def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
         request: What it asks for.
 
     Raises:
-        UsageError: A run of ``after`` is unknown, runs would wait for each other, or a number is out of range.
+        UsageError: A run of ``after`` is unknown, runs would wait for each other, a number is out of range, or the run
+            waits at a place.
         RunError: The run does not wait to be queued.
     """
     _check_priority(request.priority)

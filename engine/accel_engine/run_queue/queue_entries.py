@@ -102,7 +102,7 @@ class StoredEntry:
     devices: tuple[str, ...] = ()
     """Ids of the devices that it was started on."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """The environment variables of its engine that whoever added it has set."""
+    """The environment variables that matter to training where it was added; its engine gets them."""
     folder: str = ""
     """The working directory of its engine, from which Python imports a user's modules."""
     added: float = 0.0

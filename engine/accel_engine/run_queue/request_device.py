@@ -71,6 +71,7 @@ def placed(request: _Request, reader: Reader = _read_gpus) -> Iterator[_Request]
 
     Raises:
         UsageError: The GPU that the user chose does not exist, cannot be used, or has too little free memory.
+        RunError: The request is about runs of several machines.
     """
     if not isinstance(request, DeviceRequest) or request.wanted_device == "cpu" or host_of_request(request):
         yield request

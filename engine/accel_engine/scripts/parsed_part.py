@@ -31,8 +31,8 @@ NAME = "output"
 class ParsedPart:
     """Writes parsed lines in a thread: one step per line, or the step that the line names.
 
-    A part begins with the first line, and ends when a recorder in the script begins one. Lines that are printed during
-    such a part are left out: it records the same training.
+    A part begins with the first line, and ends when a recorder in the script begins one. Lines that are read during the
+    part of a recorder are left out, also if they are looked at after its end: it records the same training.
 
     Args:
         run: The script's run.
@@ -66,24 +66,36 @@ class ParsedPart:
         self._thread.join()
 
     def _write(self) -> None:
-        last = False
-        while not last:
-            last = self._finishing.wait(WRITE_SECONDS)
+        while not self._finishing.wait(WRITE_SECONDS):
+            self._take()
+        self._take()
+        self._end()
+
+    def _take(self) -> None:
+        """Write the lines that were added."""
+        with self._run.lock:
             lines = [self._lines.popleft() for _ in range(len(self._lines))]
+            lines = [line for line in lines if line.time > self._run.part_ended]
             if lines and self._begin(lines[0].time):
                 self._add_rows(lines)
-            self._write_rows(everything=last)
+            self._write_rows(everything=False)
             if self._dropped:
                 dropped, self._dropped = self._dropped, 0
                 self._run.warn(f"the values of {dropped:,} lines are missing: the disk was full")
-        if self._part and self._part is self._run.part:
-            self._run.end_part(self._result())
+
+    def _end(self) -> None:
+        """Write what was added, and end the part, if it is being recorded."""
+        with self._run.lock:
+            if self._part and self._part is self._run.part:
+                self._take()
+                self._write_rows(everything=True)
+                self._run.end_part(self._result())
 
     def _begin(self, time: float) -> bool:
         """Begin a part with a line of this time; return whether it is the one that is being recorded."""
         if self._run.part is None:
             self._rows.clear()
-            self._part = self._run.begin_part({"name": NAME}, parsed=True)
+            self._part = self._run.begin_part({"name": NAME}, self._end)
             self._is_counted = False
             self._next, self._ended = self._part.step, time
             self._run.write_event(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))

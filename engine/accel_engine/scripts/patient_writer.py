@@ -37,14 +37,21 @@ class PatientWriter:
     Args:
         report: Called with each problem, for the log.
         show: Called with an error when it begins to wait, and with ``None`` when it no longer waits.
+        may_pass: Whether a write with this error may succeed later; others are refused.
 
     Attributes:
         failure: Why nothing is written any more; empty if it is.
     """
 
-    def __init__(self, report: Callable[[str], None], show: Callable[[DatabaseError | None], None]) -> None:
+    def __init__(
+        self,
+        report: Callable[[str], None],
+        show: Callable[[DatabaseError | None], None],
+        may_pass: Callable[[RunError], bool],
+    ) -> None:
         self._report = report
         self._show = show
+        self._may_pass = may_pass
         self._writes: deque[_Write] = deque()
         self._waiting_bytes = 0
         self._dropped = 0
@@ -111,7 +118,13 @@ class PatientWriter:
         while not self.failure:
             try:
                 write.write()
-            except DatabaseError as error:
+            except RunError as error:
+                if not (isinstance(error, DatabaseError) and self._may_pass(error)):
+                    if not write.refused:
+                        self.fail(error)
+                        return
+                    write.refused(str(error))
+                    break
                 if not waits:
                     self._report(f"{error}: waiting to write the run; the script continues")
                     self._show(error)
@@ -119,14 +132,9 @@ class PatientWriter:
                 if self._is_finishing and time.monotonic() > self._give_up_at:
                     self.fail(error)
                 time.sleep(RETRY_SECONDS)
-            except RunError as error:
-                if write.refused:
-                    write.refused(str(error))
-                    return
-                self.fail(error)
             except Exception as error:  # noqa: BLE001 (whatever it is, the others are written)
                 self._report(f"one record is missing, as it cannot be written: {format_error(error)}")
-                return
+                break
             else:
                 break
         if waits and not self.failure:

@@ -30,10 +30,14 @@ class ScriptRun(SupervisedRun):
     def __init__(self, directory: Path, report: Callable[[str], None]) -> None:
         super().__init__(directory, report)
         self._values = read_run(directory).plan_values
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        """Held while a part begins or ends."""
         self._parts = 0
         self.part: PartStarted | None = None
         """The part that is being recorded."""
+        self.part_ended = 0.0
+        """When the last part has ended."""
+        self._end_parsed: Callable[[], None] | None = None
         self._last: PartEnded | None = None
 
     def begin(self) -> None:
@@ -41,17 +45,19 @@ class ScriptRun(SupervisedRun):
         self.start(self._values, os.getpid())
         self._enter_phase()
 
-    def begin_part(self, values: Mapping[str, Any], *, parsed: bool = False) -> PartStarted:
-        """Begin a part.
+    def begin_part(self, values: Mapping[str, Any], end_parsed: Callable[[], None] | None = None) -> PartStarted:
+        """Begin a part; one whose values come from lines of the output ends before it.
 
         Args:
             values: The plan fields that the script's part knows: ``name``, ``model``, ``strategy``, ``epochs``.
-            parsed: Whether its values come from lines of the output.
+            end_parsed: Ends this part, if its values come from lines of the output.
 
         Raises:
             RunError: Another part is being recorded.
         """
-        with self._lock:
+        with self.lock:
+            if self._end_parsed:
+                self._end_parsed()
             if self.part:
                 raise RunError(
                     f"part {self.part.part} ({self.part.name}) is being recorded: parts are one after another"
@@ -59,8 +65,14 @@ class ScriptRun(SupervisedRun):
             self._parts += 1
             name = str(values.get("name") or values.get("model") or f"part {self._parts}")
             self.part = PartStarted(
-                time=clock.now(), part=self._parts, name=name, step=self.step, epoch=self.epochs, parsed=parsed
+                time=clock.now(),
+                part=self._parts,
+                name=name,
+                step=self.step,
+                epoch=self.epochs,
+                parsed=end_parsed is not None,
             )
+            self._end_parsed = end_parsed
             config = {**self._values.get("config", {}), **values.get("config", {})}
             if self._parts == 1:
                 self._values |= {key: value for key, value in values.items() if key not in ("name", "data")}
@@ -88,7 +100,7 @@ class ScriptRun(SupervisedRun):
         for command in unanswered:
             obeyed = command.name == "stop" and ended.outcome is Outcome.STOPPED
             self.answer_for_recorder(command, "the part has ended", obeyed=obeyed)
-        with self._lock:
+        with self.lock:
             if not self.part:
                 return
             self._last = PartEnded(
@@ -103,7 +115,7 @@ class ScriptRun(SupervisedRun):
                 metrics=ended.metrics,
                 reason=ended.reason,
             )
-            self.part = None
+            self.part, self._end_parsed, self.part_ended = None, None, clock.now()
             self.write_event(self._last)
             self._enter_phase()
 

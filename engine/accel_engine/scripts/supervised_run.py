@@ -4,6 +4,7 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from accel_engine.events import EpochEnded, Event, RunEnded, RunStarted, Warned
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import media
 from accel_engine.run.diagnostics import DiagnosticsItem
-from accel_engine.run.directory.disk_problem import disk_problem
+from accel_engine.run.directory.disk_problem import disk_problem, may_pass
 from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.scripts.patient_writer import PatientWriter
@@ -45,7 +46,7 @@ class SupervisedRun(ABC):
         self.step = self.epochs = 0
         self._report = report
         self._writer = RunWriter(directory)
-        self._queue = PatientWriter(report, self._show_waiting)
+        self._queue = PatientWriter(report, self._show_waiting, partial(may_pass, directory=directory))
         self._began = clock.now()
         self._answered: set[int] = set()
 

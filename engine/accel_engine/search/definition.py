@@ -130,7 +130,7 @@ class Objective:
     """A figure of a trial to be made as large, or small, as possible."""
 
     name: str
-    """A metric, such as ``val_accuracy``, or ``time``, ``memory`` or ``latency``."""
+    """A metric, such as ``validation_accuracy``, or ``time``, ``memory`` or ``latency``."""
     maximize: bool
     """Whether larger is better."""
 

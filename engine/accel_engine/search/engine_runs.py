@@ -89,7 +89,7 @@ class EngineRuns:
         return prepare_run(plan, self.devices, queued=True, study=study, trial=trial, environment=environment).name
 
     def find(self, study: str) -> Mapping[str, int | None]:
-        """The numbers of the trials by the ids of their runs, oldest first."""
+        """The trials' numbers by the ids of a search's runs, oldest first; ``None`` for runs that confirm the best."""
         infos = [each.info for each in list_runs() if each.info and each.info.study == study]
         return {info.id: info.trial for info in sorted(infos, key=lambda info: info.created)}
 
@@ -200,12 +200,14 @@ def _training_seconds(directory: Path) -> float | None:
 
 
 def _peak_memory(directory: Path) -> float | None:
-    """The most bytes in use of an accelerator; without one, of the engine's process. ``None`` if unknown."""
+    """The most bytes of an accelerator that the run has allocated; without one, of the engine's process.
+
+    Samples have all devices of the machine, but only those of the run have ``allocated_peak``. ``None`` if unknown.
+    """
     with closing(RunReader(directory, steps=False)) as reader:
         batches = reader.sample_batches(SampleUnpacker())
         samples = [sample for _, batch in batches for sample in batch]
-    accelerators = [sample for sample in samples if not sample.device.startswith("cpu")]
-    found = _values(accelerators, "memory_used") if accelerators else _values(samples, "engine_memory")
+    found = [*_values(samples, "allocated_peak")] or _values(samples, "engine_memory")
     return max(found, default=None)
 
 

@@ -29,7 +29,7 @@ from accel_engine.search.definition import (
     StudyDefinition,
     objectives_of,
 )
-from accel_engine.search.launch import require_optuna, resume_study
+from accel_engine.search.launch import is_search_running, require_optuna, resume_study
 from accel_engine.search.ranges import check_grid, check_several
 from accel_engine.search.study_database import StudyDatabase, create_study_database, exists_already
 from accel_engine.search.trial_plan import plans_to_check
@@ -147,12 +147,14 @@ def join_study(
         storage: Path of a journal file, or URL of a database.
         name: Name of the search; empty for the only one on the storage.
         devices: The devices of the machine that trains a trial.
-        at_once: Most trials at the same time of this machine; by default as many as it, or the place, has room for.
+        at_once: Most trials at the same time of this machine; by default as many as it, or the place, has room for. A
+            search that is here already keeps its number by default.
         place: Where this machine's trials train; ``None`` for here.
 
     Raises:
         EngineMissingError: Optuna or TensorFlow is missing.
-        UsageError: The storage has no such search, or another one here has its name.
+        UsageError: The storage has no such search, another one here has its name, or it is here and would change its
+            place or, while it runs, its number of trials at the same time.
         RunError: The storage cannot be reached.
         DataError: This machine cannot read the data.
     """
@@ -170,6 +172,10 @@ def join_study(
                 )
             if place:
                 raise UsageError(f"the search {definition.name} is here already, and keeps its place: leave out --on")
+            if at_once is not None:
+                if is_search_running(directory):
+                    raise UsageError(f"the search {definition.name} is running here: leave out --at-once")
+                database.update(limits={**database.part.limits, "at_once": at_once})
         return directory
     _check_plans(definition, devices, place)
     make_private(directory)

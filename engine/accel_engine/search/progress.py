@@ -17,7 +17,7 @@ def trials_done(trials: Iterable[Trial]) -> int:
 
 
 def trials_counted(trials: Iterable[Trial]) -> int:
-    """How many trials take part of the search's number: not those with shared results, nor lost ones."""
+    """How many trials count towards the search's number: not those with shared results, nor lost ones."""
     return sum(each.duplicate_of is None and each.state is not TrialState.LOST for each in trials)
 
 

@@ -60,7 +60,7 @@ def best_trial(definition: StudyDefinition, trials: Iterable[Trial]) -> Trial | 
 
 
 def front(definition: StudyDefinition, trials: Iterable[Trial]) -> list[Trial]:
-    """The trials than which no other is better in one objective and as good in all."""
+    """The trials that no other is superior to: better in one objective, and as good in all others."""
     names = [each.name for each in definition.objectives]
     counted = [each for each in trials if is_counted(each, *names)]
     signs = np.array([1.0 if each.maximize else -1.0 for each in definition.objectives])

@@ -58,7 +58,7 @@ class StudyWriter(StudyReader):
 
     @property
     def counted(self) -> int:
-        """How many trials take part of the search's number."""
+        """How many trials count towards the search's number."""
         return trials_counted(self.trials.values())
 
     @property

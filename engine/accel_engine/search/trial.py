@@ -16,7 +16,7 @@ class PendingAction(StrEnum):
     PAUSE = "pause"
     """It stops with the search, and is continued with it."""
     CONTINUE = "continue"
-    """It has ended."""
+    """It has ended, and is to be continued."""
 
 
 class TrialState(StrEnum):
@@ -33,7 +33,7 @@ class TrialState(StrEnum):
     FAILED = "failed"
     OUT_OF_MEMORY = "out of memory"
     LOST = "lost"
-    """The machine that trains it no longer responds; it takes no part of the number of trials."""
+    """The machine that trains it no longer responds; it does not count towards the number of trials."""
 
     @property
     def live(self) -> bool:
@@ -73,7 +73,7 @@ class Trial:
     values: Mapping[str, JsonValue]
     """The values of the parameters."""
     objectives: Mapping[str, Number] = field(default_factory=dict)
-    """The objectives by name, of a trial that has finished or was pruned."""
+    """The objectives by name, of a trial that has finished, or was pruned or stopped."""
     reason: Text = ""
     """Why it failed, was pruned or was stopped, or is held in the queue; empty for others."""
     started: Number = 0.0

@@ -49,7 +49,7 @@ class TrialRuns(Protocol):
         """Create a run that waits; returns its id."""
 
     def find(self, study: str) -> Mapping[str, int | None]:
-        """The numbers of the trials by the ids of their runs, of a search's runs, oldest first."""
+        """The trials' numbers by the ids of a search's runs, oldest first; ``None`` for runs that confirm the best."""
 
     def start(self, run: str) -> str:
         """Start a run that waits when there is a device for it; returns why a user holds it, empty if none does.

@@ -132,7 +132,7 @@ class _ServiceBench(RuntimeBench):
         self._service, self._connections = service, connections
 
     def _send(self, request: Any) -> Any:
-        """The answer to a request; one that a busy service refuses is sent again, and takes so much longer.
+        """The answer to a request; one that a busy service refuses is sent again, which counts as its time.
 
         Raises:
             UnreachableError: The service does not answer.

@@ -211,12 +211,12 @@ def _first(url: ServiceUrl, tries: Sequence[tuple[str, Callable[[str], ServiceRu
 
 
 def _models(url: ServiceUrl, names: Sequence[str], listed: Callable[[], Sequence[str]]) -> Iterator[str]:
-    """The names to try: the URL's own, or those that the server lists, and those that the model may have."""
+    """The names to try: the URL's own; else the ones that the server lists, then the ones that the model may have."""
     yield from (url.model,) if url.model else dict.fromkeys((*listed(), *names))
 
 
 def _listed(transport: Transport) -> list[str]:
-    """The models that a server lists, by Triton's extension of the protocol; none if it has it not."""
+    """The models that a server lists, by Triton's extension of the protocol; empty without the extension."""
     try:
         found = transport.send("POST", "/v2/repository/index", b"{}", {"Content-Type": "application/json"}).json()
         return [str(each["name"]) for each in found]

@@ -45,7 +45,8 @@ class GrpcChannel:
 
         Raises:
             UnreachableError: The server does not answer, and never has.
-            ServiceError: The service refuses the call; the status is 501 if it has no such method, 429 if it is busy.
+            ServiceError: The service refuses the call; the status is 501 if it has no such method, 429 if it is busy,
+                or has answered before and does not now.
         """
         try:
             answer: bytes = self._channel.unary_unary(f"/{service}/{method}")(

@@ -46,6 +46,9 @@ def measured_load(service: ServiceRuntime, examples: Arrays, connections: int, s
         examples: Raw examples, an array ``[examples, ...]`` for each input.
         connections: How many are open.
         seconds: The time limit.
+
+    Raises:
+        ServiceError: The service does not answer, or refuses.
     """
     requests = single_requests(service, examples)
     found = measure(ConnectionsLoop(service.send, requests, connections), seconds)

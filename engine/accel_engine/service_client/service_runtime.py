@@ -15,6 +15,9 @@ from accel_engine.service_client.transport import ServiceError, patiently
 BAD_REQUEST = 400
 """The status of a server that does not take the body."""
 
+TOO_LARGE = 413
+"""The status of a server that takes only smaller requests."""
+
 LARGEST = 32
 """Examples of a request at most: servers limit the size of requests, or of batches."""
 
@@ -27,6 +30,7 @@ class ServiceRuntime(ABC):
         platform: What runs it, as the service tells: ``onnx_onnxv1``, ``tensorflow_savedmodel``; empty if unknown.
         server: The server's name and version; empty if the service does not tell.
         nan_as_null: Whether the service takes ``null`` for NaN; found by trying.
+        largest: Examples of a request at most; found by trying, from :data:`LARGEST` down.
     """
 
     name: str
@@ -40,9 +44,15 @@ class ServiceRuntime(ABC):
     platform = ""
     server = ""
     nan_as_null = False
+    largest = LARGEST
 
     def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
-        """See :meth:`accel_engine.inference.runtime.Runtime.run`; in requests of at most :data:`LARGEST` examples."""
+        """See :meth:`accel_engine.inference.runtime.Runtime.run`; in requests of at most :attr:`largest` examples.
+
+        Raises:
+            ModelError: The inputs do not fit the model, or an answer cannot be parsed.
+            ServiceError: The service does not answer, or refuses.
+        """
         check_inputs(inputs, self.inputs)
         count = len(next(iter(inputs.values())))
         has_nan = any(array.dtype.kind == "f" and bool(np.isnan(array).any()) for array in inputs.values())
@@ -62,10 +72,18 @@ class ServiceRuntime(ABC):
 
     def _parts(self, inputs: Arrays, count: int) -> list[dict[str, npt.NDArray[Any]]]:
         """The outputs of each request."""
-        parts = []
-        for start in range(0, count, LARGEST):
-            request = self.prepare({name: array[start : start + LARGEST] for name, array in inputs.items()})
-            parts.append(self.parse(patiently(self.send, request)))
+        parts, start = [], 0
+        while start < count:
+            size = self.largest  # which another thread may change meanwhile
+            request = self.prepare({name: array[start : start + size] for name, array in inputs.items()})
+            try:
+                parts.append(self.parse(patiently(self.send, request)))
+            except ServiceError as error:
+                if error.status != TOO_LARGE or size == 1:
+                    raise
+                self.largest = size // 2
+            else:
+                start += size
         return parts
 
     @abstractmethod

@@ -21,7 +21,7 @@ SECONDS = 60.0
 """How long an answer may take."""
 
 RETRIES, LONGEST_WAIT = 5, 10.0
-"""How often a request that a busy service refuses is sent again, and for how many seconds that waits at most."""
+"""How often a request that a busy service refuses is sent again, and the most seconds between two tries."""
 
 _SHOWN = 300
 """Characters of an error that a service tells."""

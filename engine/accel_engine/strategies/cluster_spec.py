@@ -131,8 +131,9 @@ class ClusterSpec:
         if not 0 <= index < len(spec.get(role, ())):
             raise UsageError(f"TF_CONFIG sets the task {role} {index}, but its cluster has no such task")
         for address in (address for known in spec.values() for address in known):
-            if not re.fullmatch(r"\S+:\d{1,5}", address):
-                raise UsageError(f"TF_CONFIG has an invalid address {address!r}: use HOST:PORT")
+            if not is_address(address):
+                valid = "HOST:PORT, with the name or address of a host and a port from 1 to 65535"
+                raise UsageError(f"TF_CONFIG has an invalid address {address!r}: use {valid}")
         chief, workers, servers = spec.get("chief", ()), spec.get("worker", ()), spec.get("ps", ())
         if servers:
             return cls(workers, servers, role, index, local=local, coordinator=chief[0] if chief else "")
@@ -160,6 +161,16 @@ class ClusterSpec:
         if index >= len(workers):
             raise UsageError(f"Slurm sets the task {index}, but its nodes have only {len(workers)} tasks")
         return cls(workers, index=index, source="Slurm")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address that can be connected to, ``host:port``: not ``gpu..1:2222``."""
+    host, _, port = text.rpartition(":")
+    try:
+        host.strip("[]").encode("idna")  # as a connection does
+    except UnicodeError:
+        return False
+    return bool(re.fullmatch(r"\S+", host) and re.fullmatch(r"\d{1,5}", port) and 0 < int(port) < 1 << 16)
 
 
 def is_batch_shell(environment: Mapping[str, str]) -> bool:
@@ -196,14 +207,15 @@ def _check_gpus(tasks: int, environment: Mapping[str, str]) -> None:
 
 
 def _task_places(counts: list[int], environment: Mapping[str, str]) -> list[tuple[int, int]]:
-    """The node and the place on it of each task: in blocks of a node's, from node to node, or in planes.
+    """The node of each task, and its place there, with the distribution block, cyclic or plane.
 
     Args:
         counts: Number of tasks of each node.
         environment: Says where this task is.
 
     Raises:
-        ValueError: This task is at another place than these distributions give it.
+        KeyError: The environment has no ``SLURM_PROCID``.
+        ValueError: None of these distributions gives this task its place, or a variable is not a number.
     """
     index = int(environment["SLURM_PROCID"])
     own = tuple(int(environment.get(name, -1)) for name in ("SLURM_NODEID", "SLURM_LOCALID"))
@@ -222,7 +234,7 @@ def _task_places(counts: list[int], environment: Mapping[str, str]) -> list[tupl
 
 
 def _in_planes(counts: list[int], size: int) -> list[tuple[int, int]]:
-    """The node and the place on it of each task, if each node in turn gets some of its tasks."""
+    """The node of each task, and its place there, if each node in turn gets up to ``size`` tasks."""
     rounds = range(0, max(counts, default=0), size)
     return [
         (node, local)

@@ -10,7 +10,7 @@ import keras
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, Split
-from accel_engine.data.structure import has_texts, specs_from_json
+from accel_engine.data.structure import describe, has_texts, specs_from_json, specs_to_json
 from accel_engine.errors import DataError, PlanError
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.loaded_data import describe_data
@@ -103,6 +103,9 @@ def load_data(
     keras.config.set_dtype_policy(plan.policy)
     dataset = _loaded(plan, replace(options, keeps_raw=keeps_raw), progress)
     changes = check_restorable(dataset, plan, recorded)
+    if options.keeps_split and recorded.format and recorded.format.inputs != specs_to_json(dataset.spec.inputs):
+        trained_on, found = describe(specs_from_json(recorded.format.inputs)), describe(dataset.spec.inputs)
+        raise DataError(f"the run was trained on {trained_on}, but its data is read as {found} now: restore it")
     notes = dataset.warnings if other else tuple(changes)
     if not options.keeps_split:
         return OpenedData.of(plan, dataset, "validation" if other and split == "auto" else split, notes)
@@ -134,7 +137,8 @@ def _with_other_data(plan: Plan, other: str) -> tuple[Plan, DataOptions]:
     """
     own, given = data.find(plan.data), data.find(other)
     if own.is_own:
-        return plan, replace(plan.data_options, validation_data=other, keeps_split=True)
+        share = 0.0 if plan.validation_data else plan.validation_split
+        return plan, replace(plan.data_options, validation_data=other, validation_split=share, keeps_split=True)
     if given.is_own:
         raise PlanError("data", other, f"the run was trained on {plan.data}: give built-in data like it")
     other_plan = plan.replace(data=other)

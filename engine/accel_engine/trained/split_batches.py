@@ -12,7 +12,7 @@ from accel_engine.data.structure import Batch, flatten
 from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
 
 PROGRESS_SECONDS = 0.2
-"""How often progress is reported."""
+"""Seconds at least between two reports of progress."""
 
 
 def batches(

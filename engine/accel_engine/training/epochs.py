@@ -22,7 +22,7 @@ from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.core.metric_states import EpochStates
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
-from accel_engine.training.evaluation.smaller_batches import AdaptiveValidation
+from accel_engine.training.evaluation.smaller_batches import TOO_LARGE, AdaptiveValidation
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.progress.due_actions import DueActions, EndTraining
@@ -40,7 +40,7 @@ class Epochs:
     Args:
         assembly: Model, data and strategy.
         batches: The training batches.
-        validation: Validates the model; ``None`` if that is off or impossible.
+        validation: Validates the model; or why that is off or impossible.
         saver: Saves checkpoints and the model.
         due_actions: Decides what is due.
         reporter: The run's step and phase.
@@ -55,7 +55,7 @@ class Epochs:
         self,
         assembly: Assembly,
         batches: Batches,
-        validation: Validation | None,
+        validation: Validation | str,
         saver: RunSaver,
         due_actions: DueActions,
         reporter: RunReporter,
@@ -67,12 +67,14 @@ class Epochs:
     ) -> None:
         self._assembly, self._batches = assembly, batches
         adapts = assembly.plan.on_oom == "adapt" and assembly.single_process  # several processes would have to agree
-        self._validation = AdaptiveValidation(validation, reporter, adapts=adapts) if validation else None
+        self._validation = (
+            validation if isinstance(validation, str) else AdaptiveValidation(validation, reporter, adapts=adapts)
+        )
         self._saver, self._due_actions, self._reporter = saver, due_actions, reporter
         self._run = reporter.run
         self._mailbox, self._sync = mailbox, sync
         self._hardware, self._threads = hardware, threads
-        commands = SharedCommands(mailbox, sync) if sync else mailbox
+        commands = SharedCommands(mailbox, sync, reporter.run.is_withdrawn) if sync else mailbox
         self._profiler = OpProfiler(assembly, reporter, hardware, lambda: self._loop.graphs)
         self._commands = CommandHandler(
             commands, assembly, reporter, saver, self._validate_by_command, due_actions.change_interval, self._profiler
@@ -207,6 +209,7 @@ class Epochs:
     def _skip_step(self) -> None:
         """Take a step without an update."""
         self._recorder.skip(self._assembly.learning_rate)
+        self._watch.skip()
         advance_optimizers(self._assembly)
         self._batches.count(1)
         self._do_between_chunks()
@@ -237,12 +240,12 @@ class Epochs:
         return self._autotuner.loop_for(segment) if self._autotuner else self._loop
 
     def _last(self, segment: Segment, first_step: int, position: int) -> int:
-        """The position in a segment up to which nothing is due, after another one.
+        """The next position in a segment after whose steps something is due, or its end.
 
         Args:
             segment: The segment.
             first_step: Steps taken before it.
-            position: A position in it at which nothing is due any more.
+            position: The position of the next step; what was due there is done.
         """
         step = first_step + position
         ahead = self._due_actions.steps_until_next(step)
@@ -294,7 +297,7 @@ class Epochs:
         epoch = self._reporter.epochs + 1
         message = f"epoch {epoch}: {self._assembly.freezing.end()}"
         self._reporter.emit(Warned, message=message, severity="information")
-        if self._validation is not None:
+        if not isinstance(self._validation, str):
             self._validation.retrace()
         self._trace()
 
@@ -339,12 +342,12 @@ class Epochs:
             due_actions.raise_if_over()
             self._reporter.resume_phase(Phase.TRAINING)
 
-    def _validate_by_command(self) -> bool:
-        """Validate the model now; returns whether there is validation data."""
-        done = self._validate(by_command=True)
-        if done and self._due_actions.must_save_best():
+    def _validate_by_command(self) -> str:
+        """Validate the model now; returns why that is impossible, empty if it is not."""
+        problem = self._validate(by_command=True)
+        if not problem and self._due_actions.must_save_best():
             self._save_checkpoint()
-        return done
+        return problem
 
     def _sync_count(self, count: int) -> int:
         """The number of steps of a chunk that the chief chooses; waits for the slowest worker."""
@@ -361,10 +364,10 @@ class Epochs:
         with self._time.measure("commands"):
             self._commands.handle()
 
-    def _validate(self, *, by_command: bool = False) -> bool:
-        """Validate the model; returns whether there is validation data that fits in memory."""
-        if self._validation is None:
-            return False
+    def _validate(self, *, by_command: bool = False) -> str:
+        """Validate the model; returns why that is off or impossible, empty if it is not."""
+        if isinstance(self._validation, str):
+            return self._validation
         reporter = self._reporter
         reporter.enter_phase(Phase.VALIDATING)
         with self._time.measure("commands" if by_command else "validation") as own_seconds:
@@ -376,7 +379,7 @@ class Epochs:
         if metrics is None:
             if not by_command:
                 self._due_actions.leave_out_validation()
-            return False
+            return TOO_LARGE
         validated = Validated(
             time=clock.now(),
             epoch=reporter.epochs,
@@ -389,7 +392,7 @@ class Epochs:
         )
         self._run.write_event(self._due_actions.observe(validated))
         self._report_name_remarks()
-        return True
+        return ""
 
     def _report_name_remarks(self) -> None:
         for remark in self._assembly.names.take_notes():

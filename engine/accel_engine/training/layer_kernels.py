@@ -34,7 +34,7 @@ Kernel = Callable[[Any], Callable[..., Any] | None]
 def kernels_for(*, on_cpu: bool, on_gpu: bool, xla: bool) -> dict[str, Sequence[Kernel]]:
     """The kernels with which steps are traced, by the method of a layer that they replace.
 
-    Those of XLA are for GPUs only: on a CPU they are no faster than what XLA makes of Keras' own.
+    With XLA there are some for GPUs only: on a CPU they are no faster than what XLA makes of Keras' own.
     """
     if on_cpu and not xla:
         return CPU_KERNELS

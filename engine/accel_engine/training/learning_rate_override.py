@@ -1,4 +1,4 @@
-"""Gives the optimizer of an assembly a learning rate of one's own for each step, in place of the plan's."""
+"""Gives the optimizer of an assembly any learning rate for each step, in place of the plan's."""
 
 from typing import Any
 
@@ -29,8 +29,8 @@ class _GivenRate(schedules.LearningRateSchedule):  # type: ignore[misc]  # Keras
 class LearningRateOverride:
     """Sets the learning rate of an assembly's optimizer.
 
-    A constant rate is a variable of the optimizer, which a checkpoint restores. In place of a schedule the optimizer
-    gets one of ours, until :meth:`end`; steps have to be traced again after both.
+    A constant rate is a variable of the optimizer, which a checkpoint restores. A schedule is replaced until
+    :meth:`end`; steps have to be traced again after the replacement and after the end.
 
     Args:
         assembly: Model and optimizer.
@@ -68,7 +68,7 @@ class LearningRateOverride:
 
 
 def _check(assembly: Assembly) -> None:
-    """Check that the learning rate of an assembly's optimizer can be set."""
+    """Raise an error unless the learning rate of an assembly's optimizer can be set."""
     optimizer, plan = assembly.optimizer, assembly.plan
     if optimizer is None:
         raise RunError("the model's custom train_step has several optimizers, whose learning rates only it can set")

@@ -101,14 +101,14 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
 
 
 def _activations(model: keras.Model, traced: TracedLayers) -> tuple[LayerActivations, ...]:
-    """The activations of a traced step; of a model that cannot be traced, its layers' outputs."""
+    """The activations of a traced step; for a model that cannot be traced, the outputs of its layers."""
     return traced.activations or tuple(LayerActivations(size, size) for size in output_sizes(model))
 
 
 def _rematerialized(plan: Plan, model: keras.Model) -> tuple[float | None, int]:
-    """The share of activations that rematerialization saves, and how many ``--remat auto`` counts.
+    """The share of the activations that stay in memory with rematerialization, and how many ``--remat auto`` counts.
 
-    Of a model of the user's that refuses to be divided, nothing is known.
+    Both are unknown, ``None`` and 0, for a user's model that cannot be divided.
 
     Raises:
         PlanError: The plan has rematerialization, which this model cannot have, or names no layer of it.
@@ -125,7 +125,7 @@ def _rematerialized(plan: Plan, model: keras.Model) -> tuple[float | None, int]:
 
 
 def _stage_shares(model: keras.Model, plan: Plan, traced: TracedLayers) -> tuple[tuple[StageShare, ...], ...]:
-    """The stages of a model; of one of the user's that refuses to be cut, nothing is known."""
+    """The stages of a model; empty for a user's model that cannot be cut."""
     try:
         return stage_shares(model, plan, traced)
     except Exception:  # noqa: BLE001 (as above)

@@ -48,7 +48,7 @@ class HostMemory:
             self._is_reset = True
 
     def stop(self) -> float | None:
-        """Bytes; ``None`` where the system does not tell."""
+        """The growth in bytes; ``None`` where the system does not tell."""
         with suppress(OSError):
             found = re.search(r"VmHWM:\s+(\d+) kB", (self._proc / "status").read_text())
             if found and self._is_reset:
@@ -71,14 +71,14 @@ class DeviceMemory:
         tf.config.experimental.reset_memory_stats(self._device)
 
     def stop(self) -> float:
-        """Bytes."""
+        """The peak in bytes."""
         return float(tf.config.experimental.get_memory_info(self._device)["peak"])
 
 
 class AllocatedMemory:
     """Adds TensorFlow's allocated memory to the samples of a run's devices.
 
-    The readings are ``allocated`` (bytes now) and ``allocated_peak`` (bytes at most since the run started). CPUs have
+    The readings are ``allocated`` (bytes now) and ``allocated_peak`` (the most since the process started). CPUs have
     none: TensorFlow does not count their memory.
 
     Args:

@@ -1,9 +1,9 @@
 """Keeps the state of an optimizer in host memory, or divides it over the replicas of a model (ZeRO 1).
 
-Each weight is updated once, by Keras' own code: where it is, or of several replicas by its owner, which sends the new
+Each weight is updated once, by Keras' own code, on its device; with several replicas by one owner, which sends the new
 value to the others. So losses stay the same, and the state of a weight is whole, as checkpoints have it. State in host
-memory moves to the device of the weight and back, one weight after the other: its way overlaps with the updates of
-other weights, and the processors of the host would take longer for the arithmetic.
+memory moves to the device of the weight and back, one weight after the other: the transfer overlaps with the updates of
+other weights, and the host's processors would take longer for the arithmetic.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from accel_engine.words import numbers
 HOST = "/CPU:0"
 
 LEAST_VALUES = 1 << 12
-"""The fewest values of a variable that is in host memory: smaller ones take longer on their way than their memory is
+"""The fewest values of a variable that is in host memory: moving a smaller one takes more time than its memory is
 worth."""
 
 
@@ -57,7 +57,7 @@ class OptimizerState:
     Args:
         plan: The plan, which says where the state is.
         optimizer: The optimizer.
-        weights: What it updates, now or later.
+        weights: All weights that it updates, now or after a later epoch.
 
     Raises:
         PlanError: Each replica would accumulate its own gradients.
@@ -107,7 +107,7 @@ class OptimizerState:
 
     @property
     def placed(self) -> list[keras.Variable]:
-        """The variables that are elsewhere than without it."""
+        """The variables that are in host memory, or that only one replica has."""
         chosen = self._moved if self._on_host else self._weights
         return [each for each in self._inner.variables if id(each) in chosen]
 

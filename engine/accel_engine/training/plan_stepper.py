@@ -1,7 +1,7 @@
 """Takes steps of a plan for as long as somebody asks for them, without a run on disk.
 
-The plan is assembled, and its steps are compiled and taken, by the code that trains a run. Nothing else of a run takes
-place: no autotuning, no validation or checkpoint that is not asked for.
+The code that trains a run assembles the plan, and compiles and takes its steps. There is no autotuning, and no
+validation or checkpoint that is not asked for.
 """
 
 import math
@@ -46,7 +46,7 @@ class PlanStepper:
     Each worker of a cluster has one, and all of them take the same steps.
 
     Args:
-        plan: The plan; its execution mode is what it says, with ``xla`` ``auto`` as ``off``.
+        plan: The plan; ``xla`` ``auto`` means ``off`` here.
         folder: A directory for this trial, with a copy of the checkpoint to start from, if there is one.
         step: The step of that checkpoint; 0 to start from the initial weights.
         run: Directory of the run that the checkpoint is of; only its diagnostics are read.
@@ -142,7 +142,7 @@ class PlanStepper:
         """Return to the step of the start.
 
         Args:
-            seed: Of the order of the examples from there on; by default the plan's.
+            seed: The seed of the order of the examples from there on; by default the plan's.
             initialize: Whether the weights are the initial ones of this seed, if the start is not a checkpoint.
         """
         self._end_rates()
@@ -304,7 +304,7 @@ def peak_memory(devices: Sequence[str], host_memory: HostMemory) -> float | None
 def _assembled(
     plan: Plan, trained: diagnostics.Diagnostics | None, progress: Progress, cluster: ClusterSpec | None
 ) -> tuple[Assembly, int | None]:
-    """Assemble a plan on its devices; returns their memory, too, as the trainer does."""
+    """Assemble a plan on its devices; returns the bytes of each device, too, ``None`` for host memory."""
     resolved = replace(resolve(plan, chosen=()).check(), cluster=cluster)
     if resolved.tpu is None:
         refuse_xla_flags(with_xla=plan.xla == "on")

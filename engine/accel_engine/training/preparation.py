@@ -1,5 +1,6 @@
 """Prepares the training of a run: its devices, its model and data, and the checkpoint that it continues from."""
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -91,7 +92,11 @@ class Preparation:
         return self.resolved.plan
 
     def prepare(self) -> tuple[Epochs, RunSaver]:
-        """Assemble the run, and restore the checkpoint that it continues from."""
+        """Assemble the run, and restore the checkpoint that it continues from.
+
+        Raises:
+            AccelError: The plan cannot be trained, or no checkpoint can be restored.
+        """
         assembly, memory = self._assemble()
         self._memory.note(assembly)
         batches, checkpoints = self._restore(assembly)
@@ -117,7 +122,7 @@ class Preparation:
         epochs = Epochs(
             assembly,
             batches,
-            validation,
+            validation or problem or _why_unvalidated(self.plan),
             saver,
             due_actions,
             self._reporter,
@@ -148,7 +153,7 @@ class Preparation:
         self.resolved = replace(self.resolved, plan=plan, streams_data=streams_data)
 
     def close(self) -> None:
-        """End the threads that read the data, and that look at it."""
+        """Stop reading ahead, and wait for the thread that profiles the data."""
         self._opened.close()
 
     def wait_for_workers(self) -> None:
@@ -173,7 +178,7 @@ class Preparation:
         return assembly, memory
 
     def _restore(self, assembly: Assembly) -> tuple[Batches, Checkpoints]:
-        """Restore the checkpoint that the run continues from, if it does, with the layers that trained then."""
+        """Restore the checkpoint that the run continues from, if there is one, with the layers that trained then."""
         batches = training_batches(assembly)
         self._opened.callback(batches.close)
         checkpoints = Checkpoints(assembly, self._run.directory, batches)
@@ -183,15 +188,19 @@ class Preparation:
         step = self._reporter.step
         self._run.wait_for_disk(partial(checkpoints.delete_after, step))
         epochs, done = batches.restore(step)
+        self._reporter.epochs = epochs
         if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
             assembly.freezing.end()
         return batches, checkpoints
 
     def _repeat_rate(self, assembly: Assembly) -> None:
-        """Set the learning rate that a command has set after the checkpoint was saved."""
+        """Set the learning rate that a command has set after the checkpoint was saved; the chief's on all workers."""
         change = read_session(self._run.directory).rate
-        if change and change.step >= self._reporter.step and assembly.optimizer is not None:
-            set_rate(assembly.optimizer, change.learning_rate)
+        rate = change.learning_rate if change and change.step >= self._reporter.step else math.nan
+        if self._sync:  # workers that a restarted chief has started know nothing of the session before
+            rate = float(self._sync.all_gather(rate)[0, 0])
+        if not math.isnan(rate) and assembly.optimizer is not None:
+            set_rate(assembly.optimizer, rate)
 
     def _restore_newest(self, checkpoints: Checkpoints) -> None:
         """Restore the newest checkpoint that is whole on all workers, and say what is lost."""
@@ -258,6 +267,13 @@ class Preparation:
         """Show how much of the data is read, as a detail of the phase."""
         shown = f"reading {done:,} of {total:,}" if total else f"reading {done:,}"
         self._reporter.enter_phase(Phase.BUILDING, shown)
+
+
+def _why_unvalidated(plan: Plan) -> str:
+    """Why a run does not validate whose model could be validated."""
+    if plan.validation == "off":
+        return "the run has --validation off: stop it, and continue it with --validation epoch"
+    return "there is no validation data"
 
 
 def start_profiling(assembly: Assembly, reporter: RunReporter) -> Callable[[], None]:

@@ -16,10 +16,10 @@ from accel_engine.training.plan_stepper import PlanStepper
 from accel_engine.training.reporting.op_profiler import FULL, MAX_OPERATIONS, Trace, reduced, shorter, trace_facts
 
 WARM_UP_SECONDS = 1.0
-"""How long steps are taken before the trace, which do not count: the length of chunks adapts."""
+"""Seconds of steps before the trace, in which the length of chunks adapts; they do not count."""
 
 TURN_SECONDS = 0.2
-"""How long steps are taken until it is looked whether the time is over, about."""
+"""About how many seconds of steps are taken between two looks at the clock."""
 
 INITIAL = "These are steps from the initial weights, in a separate process."
 WITHOUT_XLA = "The plan leaves XLA to the run, which tries it later: these steps are without XLA."

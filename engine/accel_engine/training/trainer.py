@@ -11,7 +11,7 @@ from accel_engine.events import Outcome, Phase, Recovered, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint, reference
-from accel_engine.run.history.history import read_session
+from accel_engine.run.history.history import read_epochs, read_session
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
@@ -73,11 +73,9 @@ class Trainer:
     ) -> None:
         self._run = run
         self._mailbox = mailbox
-        self._reporter = RunReporter(run, first_step)
+        self._reporter = RunReporter(run, first_step, read_epochs(run.directory, first_step))
         session = read_session(run.directory)
         self._began = time.monotonic() if began is None else began
-        if session.is_restarted:
-            self._began = time.monotonic() - max(0.0, clock.now() - session.began)
         self._may_leave = may_leave
         self._memory = OutOfMemory(run, is_remat_tried=is_remat_tried)
         self._numbers = NumberRecovery(session.repairs)
@@ -88,13 +86,19 @@ class Trainer:
             inventory,
             deadline or Deadline(),
             self._memory,
-            self._began if session.is_restarted else None,
+            time.monotonic() - max(0.0, clock.now() - session.began) if session.is_restarted else None,
         )
 
     @property
     def allocated_memory(self) -> AllocatedMemory | None:
         """Reads the allocated memory of the run's devices; ``None`` before they are known."""
         return self._preparation.allocated_memory
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Ids of the devices that the run trains on; empty before they are known."""
+        placement = self._preparation.resolved.placement
+        return placement.devices if placement else ()
 
     def train(self) -> RunEnded | NewProcess:
         """Train until the run finishes, stops or fails, and return the event that ends it; or how it continues."""
@@ -140,7 +144,8 @@ class Trainer:
             repair = None
         else:
             cause = self._find_cause(trouble, newest_until(trouble.step, checkpoints))
-            repair = self._numbers.repair(trouble, cause, self._preparation.plan, checkpoints)
+            change = read_session(self._run.directory).rate
+            repair = self._numbers.repair(trouble, cause, self._preparation.plan, checkpoints, change)
         if repair:
             return repair
         reason, hint = self._numbers.end(trouble, cause, self._preparation.plan, checkpoints)
@@ -173,7 +178,8 @@ class Trainer:
         self._run.write_plan(self._preparation.plan)
         self._run.settle_log()
         self._run.rewind(repair.step)
-        self._reporter.step, self._reporter.epochs = repair.step, 0
+        self._began = time.monotonic()  # the time before is in the events of the start before
+        self._reporter.step, self._reporter.epochs = repair.step, read_epochs(self._run.directory, repair.step)
         self._reporter.emit(
             Recovered,
             trouble=repair.trouble,
@@ -204,7 +210,7 @@ class Trainer:
         )
 
     def _explain_unsaved(self) -> str:
-        """Say from where a run can be continued whose last checkpoint may not have been written."""
+        """Say from which step a run can be continued if its last checkpoint may not have been written."""
         directory = self._run.directory
         last = latest_checkpoint(directory)
         if not last:

@@ -4,8 +4,8 @@ Keras' Adam has eight kernels for each variable, which read and write the whole 
 replaced: clipping, weight decay, averages, loss scaling and the sum over replicas are Keras' own. SGD gives the same
 to the bit. Adam's updates differ by up to 1e-5 of their size, as TensorFlow subtracts the decays from 1 in float32.
 
-TensorFlow's kernels of RMSprop need a variable for the momentum that Keras' may not have. For other optimizers it
-has none.
+TensorFlow's kernels of RMSprop need a variable for the momentum, which Keras' RMSprop may not have. It has no kernels
+for the other optimizers.
 """
 
 from collections.abc import Callable, Iterator

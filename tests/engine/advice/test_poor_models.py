@@ -8,7 +8,7 @@ import pytest
 
 from accel_engine.advice import Finding, Recorded, find_troubles, quality
 from accel_engine.advice.quality.regularization import LARGEST_DECAY, weight_decay
-from accel_engine.events import EpochEnded, Outcome, PartStarted, Recovered, RunEnded
+from accel_engine.events import EpochEnded, Outcome, PartStarted, Phase, PhaseChanged, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
 from accel_engine.run.store.steps import TIME
@@ -557,12 +557,35 @@ def test_the_cost_of_late_stopping_is_in_hours() -> None:
     assert finding.cures[0].changes == {"patience": 3, "restore_best": "on"}
 
 
+@pytest.mark.parametrize("name", ["long without better validation", "plateau"])
+def test_pauses_and_the_time_between_two_engines_are_no_training(name: str) -> None:
+    """A run is paused, or trained longer on the next day: its own time is that of the first case."""
+    run, half, day = FAULTS[name][0], 3000.0, 86400.0
+    pause = [PhaseChanged(time=half, phase=Phase.PAUSED), PhaseChanged(time=half + day, phase=Phase.TRAINING)]
+    before = PhaseChanged(time=half, phase=Phase.TRAINING)
+    for between in (pause, [before, replace(started(first_step=run.steps), time=half + day)]):
+        events = [each for each in run.events if each.time <= half]
+        events += between + [replace(each, time=each.time + day) for each in run.events if each.time > half]
+        times = run.of(TIME)
+        moved = replace(times, mean=times.mean + day * (times.mean > half))
+        stopped = replace(run, events=events, series={**run.series, TIME: moved})
+        assert [each.evidence for each in found(stopped)] == [each.evidence for each in found(run)]
+        assert [each.title for each in found(stopped)] == [each.title for each in found(run)]
+
+
 @pytest.mark.parametrize(("optimizer", "rate"), [("Adam", 0.0028), ("SGD", 0.008)])
 def test_a_larger_batch_has_a_learning_rate_to_match(optimizer: str, rate: float) -> None:
     built = {"per_replica_batch": 2, "global_batch": 2, "optimizer": optimizer}
     run = learned(falling(), layers=["Conv2D", "BatchNormalization"], built=built, learning_rate=np.full(200, 1e-3))
     (finding,) = found(run)
     assert finding.cures[0].changes == {"batch_size": 16, "learning_rate": rate}
+
+
+def test_a_larger_batch_is_one_of_micro_batches_that_are_large_enough() -> None:
+    built = {"per_replica_batch": 32, "global_batch": 32}
+    run = learned(falling(), layers=["BatchNormalization"], built=built, settings={"micro_batches": 8})
+    (finding,) = found(run)
+    assert finding.cures[0].changes["batch_size"] == 8 * 16
 
 
 def test_overfitting_is_cured_by_what_the_length_of_the_run_and_its_inputs_allow() -> None:

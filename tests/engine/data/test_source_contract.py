@@ -20,7 +20,7 @@ from accel_engine import data, memory
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.fingerprint import fingerprint
+from accel_engine.data.fingerprint import VALIDATION, changed_parts, fingerprint
 from accel_engine.data.structure import Batch, flatten
 from accel_engine.errors import DataError
 from engine.data.prepared.records import write as write_records
@@ -80,6 +80,12 @@ def npz(root: Path) -> str:
     return str(root / "mine.npz")
 
 
+def npz_splits(root: Path) -> str:
+    x, y = np.arange(3.0 * ROWS).reshape(ROWS, 3), np.arange(ROWS) / 3
+    np.savez(root / "mine.npz", x=x, y=y, x_val=x[:6] + 1, y_val=y[:6])
+    return str(root / "mine.npz")
+
+
 def table(root: Path) -> str:
     rows = (f"{index / 4},{'ab'[index % 2]},{index // 2 % 2}" for index in range(ROWS))
     (root / "mine.csv").write_text("\n".join(["size,kind,sold", *rows]))
@@ -91,6 +97,15 @@ def tfrecord(root: Path) -> str:
     (root / "features.json").write_text(json.dumps(description))
     examples = [{"x": [float(index), 0.0], "label": index % 3} for index in range(ROWS)]
     return str(write_records(root / "mine.tfrecord", examples))
+
+
+def tfrecord_splits(root: Path) -> str:
+    description = {"features": {"x": {"shape": [2]}, "label": {"dtype": "int64"}}, "class_names": ["a", "b", "c"]}
+    for split, count in (("train", ROWS), ("val", 6)):
+        examples = [{"x": [float(index), 0.0], "label": index % 3} for index in range(count)]
+        write_records(root / "mine" / f"{split}.tfrecord", examples)
+    (root / "mine" / "features.json").write_text(json.dumps(description))
+    return str(root / "mine")
 
 
 def tensorflow_datasets(root: Path) -> str:
@@ -198,13 +213,17 @@ SOURCES = {
     "synthetic": Row(lambda _: "synthetic:4x3x1:3:40"),
     "npz": Row(npz, damage=cut(Path("mine.npz"))),
     "npz, series": Row(npz, {"window": 3}, damage=cut(Path("mine.npz"))),
+    "npz with splits": Row(npz_splits, damage=cut(Path("mine.npz"))),
+    "npz with splits, series": Row(npz_splits, {"window": 3}, damage=cut(Path("mine.npz"))),
     "table": Row(table, damage=spoil("mine.csv"), limits=False),
     "table, series": Row(table, {"window": 3, "target": ("size",), "features": ("size",)}, limits=False),
     "TFRecord": Row(tfrecord, damage=cut(Path("mine.tfrecord"))),
+    "TFRecord with splits": Row(tfrecord_splits, damage=cut(Path("mine/train.tfrecord"))),
     "Parquet of the hub": Row(parquet, damage=cut(Path("mine/train-0.parquet"))),
     "TensorFlow Datasets": Row(tensorflow_datasets, damage=cut(Path("mine/mine-train.tfrecord-00000-of-00001"))),
     "Hugging Face": Row(hugging_face, damage=cut(Path("mine/data.arrow"))),
     "function, arrays": Row(function(" return x, np.arange(24) % 3"), damage=spoil("mine.py"), limits=False),
+    "function, splits": Row(function(" return (x, x / 3), (x[:6], x[:6])"), damage=spoil("mine.py"), limits=False),
     "function, stream": Row(
         function(" import tensorflow as tf\n return tf.data.Dataset.from_tensor_slices(x).shuffle(24).batch(4)"),
         damage=spoil("mine.py"),
@@ -269,6 +288,21 @@ class TestSource:
         one, other = (data.load(spec, options) for _ in range(2))
         for batch, again in zip(first_batches(one), first_batches(other), strict=True):
             same(batch, again)
+
+    def test_evaluated_data_leaves_the_training_examples_as_they_were(self, row: Row, tmp_path: Path) -> None:
+        roots = [tmp_path / name for name in ("own", "other")]
+        for root in roots:
+            root.mkdir()
+        spec, other = map(row.write, roots)
+        if not data.find(spec).is_own or data.find(spec).reader.endswith("TensorFlowDatasets"):
+            return  # it takes no validation data
+        plain = data.load(spec, DataOptions(**row.options))
+        kept = data.load(spec, DataOptions(**row.options, validation_data=other, keeps_split=True))
+        assert set(changed_parts(kept, fingerprint(plain))) <= {VALIDATION}
+        if isinstance(kept.validation, Split):
+            whole = data.load(spec, DataOptions(**row.options, split="none")).train
+            assert isinstance(whole, Split)
+            assert len(kept.validation) == len(whole)
 
     def test_it_is_read_from_any_position_on(self, row: Row, tmp_path: Path) -> None:
         """What a run needs that continues in the middle of an epoch."""

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from accel_engine.data.dataset import Split
-from accel_engine.data_profile import ProfiledData, profile_data
+from accel_engine.data_profile import ProfiledData, profile_data, values
 from accel_engine.data_profile.equal_rows import row_hashes
 from accel_engine.data_profile.values import MAX_ROWS
 from accel_engine.run import diagnostics
@@ -86,6 +86,14 @@ def test_equal_examples_are_counted() -> None:
 
     assert (found.duplicates, found.conflicts, found.leaked) == (20, 20, 5)
     assert (found.compared, found.compared_validation) == (625, 50)
+
+
+def test_more_examples_than_labels_are_counted_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "_MAX_LABELS", 1100)
+    train = classes()
+    twice = Split(np.concatenate([train.inputs] * 2), np.concatenate([train.targets, 1 - train.targets]))
+    found = profiled(twice, classes=2)
+    assert (found.compared, found.duplicates, found.conflicts, sum(found.classes)) == (1200, 600, 600, 1100)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "uint8", "int64", "bool"])

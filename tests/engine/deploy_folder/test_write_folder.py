@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine.deploy_folder.deploy_to_folder import check_folder_deploy
 from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deploy_folder.write_folder import MARK, check_folder, writing_folder
+from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.errors import RunError, UsageError
 
 
@@ -34,6 +36,13 @@ def test_refuses_what_others_wrote(tmp_path) -> None:
     for path, words in ((tmp_path, "did not write"), (tmp_path / "mine.txt", "is a file")):
         with pytest.raises(UsageError, match=words):
             check_folder(path, replaces=True)
+
+
+def test_a_folder_may_be_in_the_home_directory(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(UsageError, match=f"{tmp_path}/mine.txt is a file"):
+        check_folder_deploy(tmp_path, DeployOptions(), FolderOptions(to="~/mine.txt"))
 
 
 def test_replaces_its_own_files_only(tmp_path) -> None:

@@ -162,6 +162,14 @@ def test_a_model_is_served_replaced_without_a_lost_request_and_taken_back(
     np.testing.assert_allclose(answers(restarted), probabilities(EXAMPLES["x"]), atol=1e-6)
 
 
+def test_an_update_keeps_the_format_and_a_new_deployment_does_not(deployer: Deployer) -> None:
+    deployer.deploy(RUN, DeployOptions(name="small", format="tflite"))
+    kept = deployer.update("small", RUN, DeployOptions()).deployment
+    assert kept.version.format == "tflite"
+    stop_server(kept)
+    assert deployer.deploy(RUN, DeployOptions(name="small")).deployment.version.format == "onnx"
+
+
 def test_a_model_that_cannot_be_served_leaves_nothing(deployer: Deployer, engine: Engine) -> None:
     engine.is_right = False
     with pytest.raises(DeployError, match="the server has ended"):
@@ -187,12 +195,13 @@ def test_formats_are_measured_as_they_are_served(
 ) -> None:
     monkeypatch.setattr("accel_engine.deployment.sizing.SECONDS", 0.1)
     monkeypatch.setattr("accel_engine.deployment.sizing.SMALLER_BATCH", 4)
-    options = DeployOptions(name="small", format="onnx", threads=1, target_latency=60.0, target_rate=1e9)
+    options = DeployOptions(name="small", format="onnx", threads=1, target_latency=60.0, target_rate=1e9, max_queue=2)
     found = deployer.deploy(RUN, options)
     assert [each.largest_batch for each in found.sizings][:2] == [8, 4]
     sizing = found.sizing
     assert sizing in found.sizings
     assert found.service.largest_batch == sizing.largest_batch
+    assert sizing.connections == 2
     assert sizing.rate
     assert sizing.p99 is not None
     assert sizing.p99 <= 60.0

@@ -167,6 +167,14 @@ def test_a_port_in_use_is_told_with_who_uses_it(digits: Deployment) -> None:
         server_control.choose_port("192.0.2.1", 8501)
 
 
+def test_the_default_port_is_none_of_grpc(digits: Deployment) -> None:
+    first = server_control.choose_port("127.0.0.1", None)
+    write_deployment(replace(digits, grpc_port=first))
+    second = server_control.choose_port("127.0.0.1", None)
+    assert second != first
+    assert server_control.choose_port("127.0.0.1", None, besides=second) not in (first, second)
+
+
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_control, "LIBRARIES", ("no_such_library",))
     with pytest.raises(DeployError, match=r"no_such_library missing: pip install 'accel-tui\[deploy\]'"):

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from accel_engine.engine_main import main_thread as supervisor_module
 from accel_engine.engine_main.main_thread import EngineMainThread
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import RunError
-from accel_engine.events import Outcome, RunEnded, RunStarted, Warned
+from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.recovery_action import NewProcess, RecoveryAction
 from waiting import wait_until
@@ -117,6 +118,20 @@ def test_the_stop_of_a_user_after_sigterm_is_for_good(
     assert trains(supervisor, monkeypatch, training).temporary is not by_user
 
 
+def test_a_continued_run_that_ends_before_it_trains_has_its_epochs(
+    supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(run.RunWriter(supervisor._directory)) as writer:
+        writer.write_event(EpochEnded(time=1.0, epoch=3, step=30, metrics={}, seconds=1.0))
+    supervisor._first_step = 30
+
+    def training() -> None:
+        supervisor._ended = supervisor._make_end(Outcome.STOPPED, "stopped")
+
+    ended = trains(supervisor, monkeypatch, training)
+    assert (ended.steps, ended.epochs) == (30, 3)
+
+
 @pytest.mark.parametrize("is_reported", [True, False], ids=["by the driver", "in the kernel's log"])
 def test_an_error_of_a_gpu_is_told_and_named_where_the_run_fails(
     supervisor: EngineMainThread, monkeypatch: pytest.MonkeyPatch, is_reported: bool, capfd: pytest.CaptureFixture[str]
@@ -138,3 +153,27 @@ def test_an_error_of_a_gpu_is_told_and_named_where_the_run_fails(
     told = [event.message for event in events(supervisor._directory) if isinstance(event, Warned)]
     assert told == [text] * is_reported
     assert capfd.readouterr().err.count(f"accel-tui: {text}\n") == is_reported
+
+
+@pytest.mark.parametrize("is_reported", [True, False], ids=["by the driver", "in the kernel's log"])
+@pytest.mark.parametrize("devices", [("gpu:0",), ("cpu:0",)])
+def test_an_error_of_a_gpu_that_others_use_is_not_the_run_s(
+    home: Path, monkeypatch: pytest.MonkeyPatch, is_reported: bool, devices: tuple[str, ...]
+) -> None:
+    supervisor = EngineMainThread(run.create(Plan(devices=devices)), TensorFlowImport())
+    logged = [] if is_reported else [("0000:02:00.0", 31), ("0000:03:00.0", 31)]  # the second is hidden from the run
+    gpus = (
+        Device("gpu:0", "gpu", "A100", address="0000:01:00.0"),
+        Device("gpu:3", "gpu", "A100", address="0000:02:00.0"),
+    )
+    monkeypatch.setattr(supervisor_module, "kernel_errors", lambda since: logged)
+    monkeypatch.setattr(Sampler, "inventory", Inventory(gpus))
+
+    def training() -> None:
+        if is_reported:
+            sample = Sample(0.0, "gpu:3", {"errors": Reading.counted((CountedItem(error_text(31), "31"),))})
+            supervisor._write_samples((sample,))
+        supervisor._ended = supervisor._make_end(Outcome.FAILED, "the data is gone")
+
+    assert trains(supervisor, monkeypatch, training).reason == "the data is gone"
+    assert not [event for event in events(supervisor._directory) if isinstance(event, Warned)]

@@ -146,3 +146,15 @@ def test_an_environment_is_made_there(host: Host, tmp_path: Path, monkeypatch: p
         install(host, "", python=str(python), **options)  # type: ignore[arg-type]
     assert f"accel-tui[cpu]=={installation.__version__}" in (tmp_path / "calls").read_text()
     assert told[-1].startswith("installing accel-tui==")
+    for source, asked in (
+        ("accel-tui>=1", "accel-tui[cpu]>=1"),
+        ("accel-tui[deploy]==1", "accel-tui[cpu,deploy]==1"),
+        ("accel-tui[cuda]", "accel-tui[cuda,cuda]"),
+        ("git+https://example.org/it.git", "accel-tui[cpu]@ git+https://example.org/it.git"),
+        ("accel-tui @ https://example.org/it.whl", "accel-tui[cpu]@ https://example.org/it.whl"),
+        ("/srv/accel tui", "/srv/accel tui[cpu]"),
+    ):
+        with pytest.raises(HostRefusedError):
+            install(host, source, python=str(python), **options)  # type: ignore[arg-type]
+        found = (tmp_path / "calls").read_text().rpartition("--upgrade ")[2].splitlines()[0]
+        assert found.replace("deploy,cpu", "cpu,deploy").replace(" @ ", "@ ") == asked

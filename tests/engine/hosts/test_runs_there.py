@@ -1,5 +1,6 @@
 """Tests what travels to a host: plans, files, requests to engine processes, and what comes back."""
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from accel_engine.hosts.runs_there import command_there, continue_there, fetch_r
 from accel_engine.process.start_run import prepare_continuation
 from accel_engine.requests.evaluate import EvaluationRequest
 from accel_engine.requests.export_model import ExportRequest, ExportTarget
+from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, host_of_request
 from accel_engine.run import RunReader, RunWriter, find_run
 from accel_engine.run.directory.run_paths import runs_directory
@@ -67,6 +69,18 @@ def test_large_data_is_named_by_its_path_there(host: Host, tmp_path: Path, monke
         start("gpu1", {"data": str(data)})
     with pytest.raises(UsageError, match=r"gpu1: data = '/nowhere/x.csv': no such file"):
         start("gpu1", {"data": f"{THERE}/nowhere/x.csv"})
+
+
+def test_names_that_the_program_knows_mean_no_file_here(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = {"data": "MNIST", "validation_data": "synthetic:8", "model": "auto", "initial_weights": "imagenet"}
+    for name, value in named.items():
+        Path(value).mkdir()
+        assert carried_files.carried_value(link_to("gpu1"), name, value) == value
+    Path("mine").mkdir()
+    assert carried_files.carried_value(link_to("gpu1"), "data", "mine").endswith("/mine")
 
 
 def test_no_file_is_written_or_read_outside(far_writer: RunWriter) -> None:
@@ -138,6 +152,19 @@ def test_paths_of_a_request_are_those_of_the_host(far_writer: RunWriter) -> None
     assert str(mirror) not in line
     with pytest.raises(RunError, match="this version does not understand"):
         link_to("gpu1").ask(host_requests.AskRequest("k", "evaluate", "{}\n"))
+
+
+def test_files_that_have_travelled_are_called_as_they_are_here(
+    far_writer: RunWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list_runs_of("gpu1")
+    monkeypatch.chdir(tmp_path)
+    Path('a "b".png').touch()
+    call = HostCall("gpu1", PredictionRequest(find_run("gpu1:last"), (Path('a "b".png'),)))
+    (there,) = json.loads(call._line())["fields"]["files"]
+    assert carried_files.carried_name(there)
+    assert json.loads(call._here(json.dumps([f"{there}: no image"]))) == ['a "b".png: no image']
+    assert call._named(f"{there} cannot be read") == 'a "b".png cannot be read'
 
 
 def test_arrays_cross_a_link() -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from accel_engine import imported_runs
 from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.events import RunEnded, RunStarted, Validated, Warned
-from accel_engine.imported_runs import find, import_run, write_run
+from accel_engine.imported_runs import find, import_run, imported_before, write_run
 from accel_engine.imported_runs.source_run import Epoch, ImportedMetric, SourceRun
 from accel_engine.imported_runs.write_run import remove_abandoned
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
@@ -212,6 +213,21 @@ def test_the_same_contents_are_imported_once(tmp_path: Path) -> None:
     file.write_text("step,loss\n0,1\n1,2\n")
     third, _ = import_run(source)
     assert len({first, second, third}) == 3
+
+
+def test_the_runs_are_listed_once_for_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.csv").write_text(f"step,loss\n0,{number}\n")
+    sources = [source for number in range(3) for source in find(tmp_path / f"{number}.csv")]
+    first, _ = import_run(sources[0])
+    before = imported_before()
+    assert [*before.values()] == [first]
+    monkeypatch.setattr(imported_runs, "list_runs", pytest.fail)
+    second, _ = import_run(sources[1], before=before)
+    import_run(sources[2], before=before)
+    for source, run_id in zip(sources, (first, second), strict=False):
+        with pytest.raises(RunError, match=f"is already imported as {run_id}"):
+            import_run(source, before=before)
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ def test_an_engine_that_crashes_each_time_reaches_the_limit(monkeypatch: pytest.
     assert ended.outcome is Outcome.FAILED
     assert ended.reason.startswith("the engine exited unexpectedly")
     assert ended.reason.endswith("; it was started again 5 times without a new checkpoint")
+    assert ended.seconds == 0.0  # none of the engines has started the run
 
 
 @pytest.mark.parametrize(("exit_status", "words"), [(3, " (exit status 3)"), (-9, " (SIGKILL)"), (None, "")])

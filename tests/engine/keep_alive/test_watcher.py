@@ -6,10 +6,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+import numpy as np
 import pytest
 
 from accel_engine import run
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import AccelError, DatabaseError, EngineMissingError, RunError
+from accel_engine.events import EpochEnded, RunEnded
 from accel_engine.keep_alive import memory_restart, watcher
 from accel_engine.keep_alive.memory_restart import restart_with_less_memory
 from accel_engine.keep_alive.restart import Restart
@@ -21,7 +23,8 @@ from accel_engine.run import RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import WATCHER_LOCK
 from accel_engine.run.engine.commands import read_answer
-from accel_engine.run.store.database import writing
+from accel_engine.run.store.database import reading, writing
+from accel_engine.run.store.stored_events import last_event
 
 
 @pytest.fixture(autouse=True)
@@ -56,20 +59,34 @@ def status(directory: Path) -> Status:
         return reader.info(watched=False).status
 
 
-def test_a_restart_that_fails_counts_and_is_tried_again(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "problem",
+    [RunError("cannot start the engine: Cannot allocate memory"), EngineMissingError("TensorFlow is not installed")],
+)
+def test_a_restart_that_fails_counts_and_is_tried_again(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, problem: AccelError
+) -> None:
     starts: list[Path] = []
 
     def fail(started: Path, _: object) -> NoReturn:
         starts.append(started)
         lose(started)
-        raise RunError("cannot start the engine: Cannot allocate memory")
+        raise problem
 
+    with closing(RunWriter(directory)) as writer:
+        writer.write_chunk(0, 1.0, 2.0, {"loss": np.ones(7, np.float32)})
+        writer.write_event(EpochEnded(time=2.0, epoch=1, step=5, metrics={}, seconds=1.0))
+    lose(directory)
     monkeypatch.setattr(engine_process, "start_engine", fail)
     Watcher(directory).watch()
 
     assert len(starts) == 5
     assert status(directory) is Status.FAILED
-    assert (directory / "log.txt").read_text().count("Cannot allocate memory") == 5
+    with reading(directory) as database:
+        ended = last_event(database, RunEnded)
+    assert ended is not None
+    assert (ended.steps, ended.epochs) == (7, 1)
+    assert (directory / "log.txt").read_text().count(str(problem)) == 5
 
 
 def test_a_process_that_the_system_cannot_start_is_an_error_of_the_run(

@@ -11,6 +11,7 @@ from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.keep_alive.watcher import MAX_RESTARTS
+from accel_engine.places import own_process
 from accel_engine.places.own_process import (
     is_to_start_again,
     judged,
@@ -70,6 +71,26 @@ def test_the_first_process_has_the_run_and_others_have_theirs_in_it(placed) -> N
     other = own_directory(directory, environment=worker(1))
     assert other == directory / "workers" / "1"
     assert info_of(other).plan == info_of(directory).plan
+
+
+def test_a_process_tells_that_the_first_one_is_late_before_it_gives_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where the node of the first one pulls its image, for longer than the others."""
+    monkeypatch.setattr(own_process, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(own_process, "NAMES_SECONDS", 0.0)
+    (tmp_path / "plan.json").write_text(PLAN.to_json())
+    with pytest.raises(RunError, match="is it on a shared disk"):
+        own_directory(tmp_path / "run", tmp_path / "plan.json", worker(1))
+    monkeypatch.setattr(own_process, "NAMES_SECONDS", 600.0)
+    monkeypatch.setattr(own_process.time, "sleep", lambda _: create_first())
+
+    def create_first() -> None:
+        if not (tmp_path / "run").exists():
+            (tmp_path / "run").symlink_to(create(PLAN, queued=True))
+
+    assert own_directory(tmp_path / "run", tmp_path / "plan.json", worker(1)).name == "1"
+    assert "is it on a shared disk?" in capsys.readouterr().out
 
 
 def test_a_run_that_the_system_has_stopped_starts_again(placed) -> None:

@@ -31,6 +31,7 @@ def test_epochs_of_unknown_length_are_no_steps() -> None:
     ("plan", "field", "words"),
     [
         (Plan(model="mlp", schedule="cosine"), "learning_rate", "follows the schedule cosine"),
+        (Plan(model="mlp", schedule="constant", warmup=10), "learning_rate", "the schedule constant with warmup"),
         (Plan(model="mlp", validation="end"), "validation_every", "needs --validation epoch"),
         (Plan(model="mlp", validation="end"), "checkpoint_every", ""),
         (Plan(model="mlp", schedule="constant"), "learning_rate", ""),

@@ -17,7 +17,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine import RunRecorder
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
 from accel_engine.recording import fit_session as fitting
 from accel_engine.recording import recorder_thread, run_link, supervisor_address
@@ -27,6 +27,7 @@ from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.runs.creation import create_recorded
 from accel_engine.run.writing import owned_run
 from accel_engine.scripts import patient_writer, recorder_runs
+from full_disk import database_error
 
 from .conftest import Read, examples, tiny
 from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of_fit, put, shared_out
@@ -232,7 +233,7 @@ def test_a_disk_that_is_full_after_some_writes_is_waited_for_and_nothing_is_lost
     def filling(method: Callable[..., None]) -> Callable[..., None]:
         def write(*arguments: Any) -> None:
             if next(left, None) is None and not has_room.is_set():
-                raise DatabaseError("database or disk is full")
+                raise database_error(sqlite3.SQLITE_FULL)
             method(*arguments)
 
         return write
@@ -251,7 +252,7 @@ def test_a_disk_that_is_full_after_some_writes_is_waited_for_and_nothing_is_lost
     has_room.set()
     wait_until(lambda: Read(mine.directory).info.status is Status.FINISHED, "the run's end")
     assert np.isfinite(Read(mine.directory).series("loss")).sum() == 8
-    assert "database or disk is full: waiting to write the run" in (mine.directory / LOG).read_text()
+    assert "disk I/O error: waiting to write the run" in (mine.directory / LOG).read_text()
 
 
 def _locked(directory: Path) -> sqlite3.Connection:

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import sqlite3
 import threading
 import warnings
 from collections.abc import Callable
@@ -13,7 +14,6 @@ import numpy as np
 import pytest
 
 from accel_engine import Recorder
-from accel_engine.errors import DatabaseError
 from accel_engine.events import CommandAnswered, EpochEnded, ModelBuilt, Outcome, RunEnded, Validated, Warned
 from accel_engine.recording import loop_session
 from accel_engine.recording.loop_recorder import flat_config
@@ -23,6 +23,7 @@ from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem
 from accel_engine.run.runs.listing import summarize
 from accel_engine.scripts import patient_writer
+from full_disk import database_error
 from recorded_run import execute
 
 from .conftest import Read
@@ -499,7 +500,7 @@ def test_a_full_disk_leaves_the_loop_as_it_is_and_loses_nothing(
     monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None], recwarn: pytest.WarningsRecorder
 ) -> None:
     def full(*_: Any) -> None:
-        raise DatabaseError("database or disk is full")
+        raise database_error(sqlite3.SQLITE_FULL)
 
     monkeypatch.setattr(patient_writer, "RETRY_SECONDS", 0.01)
     with Recorder() as run:
@@ -508,7 +509,7 @@ def test_a_full_disk_leaves_the_loop_as_it_is_and_loses_nothing(
         with monkeypatch.context() as patch:
             patch.setattr(RunWriter, "write_chunk", full)
             run.log(0, loss=1.0)
-            wait_until(lambda: "database or disk is full: waiting" in log.read_text(), "the failure")
+            wait_until(lambda: "disk I/O error: waiting" in log.read_text(), "the failure")
             run.log(1, loss=1.0)
 
     assert not recwarn.list

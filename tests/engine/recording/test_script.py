@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -86,11 +87,26 @@ def test_the_outcome_at_exit_is_that_of_an_exception_that_nobody_has_handled(mon
     assert outcome_at_exit(None) == (Outcome.FINISHED, "")
 
 
+def ipython(**names: object) -> ModuleType:
+    module = ModuleType("IPython")
+    vars(module).update(names)
+    return module
+
+
+@pytest.mark.parametrize("module", [ipython(get_ipython=lambda: None), ipython(), None])
+def test_a_script_that_imports_ipython_is_no_interactive_session(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType | None
+) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    monkeypatch.setattr(sys, "last_value", ValueError("oh no"), raising=False)
+    assert outcome_at_exit(None) == (Outcome.FAILED, "ValueError: oh no")
+
+
 @pytest.mark.parametrize("session", ["python", "IPython"])
 def test_no_exception_ends_an_interactive_session(monkeypatch: pytest.MonkeyPatch, session: str) -> None:
     monkeypatch.setattr(sys, "last_value", ValueError("oh no"), raising=False)
     if session == "IPython":
-        monkeypatch.setitem(sys.modules, session, sys)
+        monkeypatch.setitem(sys.modules, session, ipython(get_ipython=object))
     else:
         monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
     assert outcome_at_exit(None) == (Outcome.FINISHED, "")

@@ -5,13 +5,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from accel_engine import clock
 from accel_engine.events import PartEnded, PartStarted
 from accel_engine.scripts.output_parser import ParsedLine
 from accel_engine.scripts.parsed_part import ParsedPart
 from accel_engine.scripts.script_run import ScriptRun
 
 from .conftest import Reports
-from .test_script_run import all_of, read
+from .test_script_run import all_of, part_ended, read
 
 
 def lines(*values: dict[str, float], start: float = 100.0) -> list[ParsedLine]:
@@ -61,6 +62,34 @@ def test_lines_during_a_fit_are_its_own_progress_and_left_out(run: ScriptRun) ->
     parsed.finish()
 
     assert not read(run)[0].chunks
+
+
+def test_a_fit_ends_the_part_of_the_lines_before_it(run: ScriptRun) -> None:
+    parsed = ParsedPart(run)
+    run.begin_part({"model": "cnn"})
+    run.end_part(part_ended())
+    parsed.add(lines({"loss": 3.0}, {"loss": 2.0}, start=clock.now() + 1.0))
+    parsed._take()
+    parsed.add(lines({"loss": 1.0}, start=clock.now() + 5.0))
+
+    fit = run.begin_part({"model": "other"})
+    parsed.finish()
+
+    assert fit.step == 3
+    assert [part.name for part in all_of(run, PartStarted)] == ["cnn", "output", "other"]
+    assert [part.name for part in all_of(run, PartEnded)] == ["cnn", "output"]
+    assert losses(run) == [3.0, 2.0, 1.0]
+
+
+def test_lines_of_a_fit_that_come_after_its_end_are_left_out(run: ScriptRun) -> None:
+    parsed = ParsedPart(run)
+    run.begin_part({"model": "cnn"})
+    of_fit = lines({"loss": 3.0}, start=clock.now())
+    run.end_part(part_ended())
+    parsed.add(of_fit)
+    parsed.finish()
+
+    assert [part.name for part in all_of(run, PartStarted)] == ["cnn"]
 
 
 @pytest.mark.parametrize("steps", [0, 7])

@@ -33,7 +33,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_writes_are_executed_in_order_before_the_end() -> None:
-    disk, writer = Disk(), PatientWriter(pytest.fail, lambda _: None)
+    disk, writer = Disk(), PatientWriter(pytest.fail, lambda _: None, lambda _: True)
     for number in range(100):
         writer.put(disk.write(number), size=1)
     writer.finish()
@@ -46,7 +46,7 @@ def test_what_does_not_fit_in_memory_is_counted(
 ) -> None:
     monkeypatch.setattr(patient_writer, "MAX_BYTES", 10)
     disk, reports = Disk(full=True), list[str]()
-    writer = PatientWriter(reports.append, lambda _: None)
+    writer = PatientWriter(reports.append, lambda _: None, lambda _: True)
     for number, size in enumerate((6, 6, 0, 4)):
         writer.put(disk.write(number), size)
     wait_until(lambda: disk.tries > 3, "another try")
@@ -63,7 +63,7 @@ def test_what_does_not_fit_in_memory_is_counted(
 def test_it_gives_up_some_time_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patient_writer, "GIVE_UP_SECONDS", 0.0)
     disk, reports = Disk(full=True), list[str]()
-    writer = PatientWriter(reports.append, lambda _: None)
+    writer = PatientWriter(reports.append, lambda _: None, lambda _: True)
     writer.put(disk.write(0))
     writer.finish()
 
@@ -80,7 +80,7 @@ def test_a_write_that_is_refused_stops_no_other() -> None:
         raise ValueError("arrays differ in length")
 
     reports = list[str]()
-    writer = PatientWriter(reports.append, lambda _: None)
+    writer = PatientWriter(reports.append, lambda _: None, lambda _: True)
     writer.put(mistaken)
     writer.put(too_large, 1, refused.append)
     writer.put(disk.write(1))
@@ -88,3 +88,14 @@ def test_a_write_that_is_refused_stops_no_other() -> None:
 
     assert (refused, disk.written) == (["the image is too large"], [1])
     assert reports == ["one record is missing, as it cannot be written: ValueError: arrays differ in length"]
+
+
+def test_an_error_of_the_database_that_will_not_pass_is_refused() -> None:
+    disk, refused, reports = Disk(full=True), list[str](), list[str]()
+    writer = PatientWriter(reports.append, lambda _: None, lambda _: False)
+    writer.put(disk.write(0), 1, refused.append)
+    writer.put(disk.write(1))
+    writer.finish()
+
+    assert (refused, disk.tries) == (["disk full"], 2)
+    assert reports == ["disk full: nothing more is recorded; the script continues"]

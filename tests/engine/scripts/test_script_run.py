@@ -1,6 +1,7 @@
 """The run of a script on disk."""
 
 import shutil
+import sqlite3
 from contextlib import closing
 from typing import Any
 
@@ -8,10 +9,11 @@ import numpy as np
 import pytest
 
 from accel_engine import clock
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import RunError
 from accel_engine.events import Event, Outcome, PartEnded, PartStarted, RunEnded, RunStarted, Warned
 from accel_engine.run import RunReader, RunWriter, Status, Update
 from accel_engine.scripts.script_run import ScriptRun
+from full_disk import database_error
 
 from .conftest import Reports
 
@@ -78,7 +80,7 @@ def test_a_full_disk_loses_nothing_and_is_told_once(
 
     def full(*arguments: Any) -> None:
         if next(tries, None) is not None:
-            raise DatabaseError("database or disk is full")
+            raise database_error(sqlite3.SQLITE_FULL)
         write(*arguments)
 
     monkeypatch.setattr(RunWriter, "write_chunk", full)
@@ -87,7 +89,7 @@ def test_a_full_disk_loses_nothing_and_is_told_once(
     assert [chunk.series["loss"].tolist() for chunk in read(run)[0].chunks] == [[3.0, 2.0]]
     run.end(Outcome.FINISHED, "")
     assert reports == [
-        "database or disk is full: waiting to write the run; the script continues",
+        "disk I/O error: waiting to write the run; the script continues",
         "the run can be written again",
     ]
 

@@ -12,9 +12,11 @@ import pytest
 
 from accel_engine.devices import detect
 from accel_engine.errors import RunError, UsageError
+from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search import new_study
 from accel_engine.search.storage import create_study, load_definition, reaching
 from accel_engine.search.study_database import StudyDatabase, create_study_database
+from accel_engine.search.study_paths import LOCK
 from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define, joined
@@ -192,3 +194,17 @@ def test_two_searches_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "other"))
     with pytest.raises(UsageError, match=f"the storage {storage} has a search shared already: join it"):
         new_study.begin_study(define("shared", storage=storage), detect().devices)
+
+
+def test_who_joins_again_may_change_how_many_trials_train_at_once(tmp_path: Path) -> None:
+    storage = str(tmp_path / "journal")
+    search = Search(define("shared", storage=storage), tmp_path)
+    with search.study() as study:
+        assert study.definition.at_once == 1
+    for at_once, found in ((3, 3), (None, 3)):
+        assert new_study.join_study(storage, "shared", (), at_once) == search.directory
+        with search.study() as study:
+            assert study.definition.at_once == found
+    words = "the search shared is running here: leave out --at-once"
+    with WriterLock(search.directory, LOCK), pytest.raises(UsageError, match=words):
+        new_study.join_study(storage, "shared", (), 2)

@@ -48,6 +48,7 @@ class Stand(BaseHTTPRequestHandler):
     speaks: tuple[str, ...] = ("v1", "v2", "binary")
     takes_nan = True
     busy = 0
+    most = 1 << 20
     bodies: list[bytes]
 
     def log_message(self, *_: Any) -> None: ...
@@ -89,6 +90,8 @@ class Stand(BaseHTTPRequestHandler):
             self.answer(429, b'{"error": "full"}', Retry_After="0")
         elif self.path == "/v2/repository/index":
             self.close_connection = True  # without an answer, as a server does that fails at what it does not know
+        elif len(body) > self.most:
+            self.answer(413, b'{"error": "send fewer"}')
         elif not self.takes_nan and b"NaN" in body:
             self.answer(400, b'{"error": "no JSON"}')
         elif self.path == "/v1/models/m:predict":
@@ -197,6 +200,18 @@ def test_many_examples_are_several_requests_and_a_busy_server_is_asked_again(sta
     stand.busy = 100
     with pytest.raises(ServiceError, match=r"429 Too Many Requests: full"):
         patiently(service.send, service.prepare({"x": x[:1], "t": TEXTS[:1]}))
+
+
+def test_a_server_that_takes_only_small_requests_gets_smaller_ones(stand: Any) -> None:
+    service = RestV2(Transport(stand.url), "m")
+    x, stand.most = np.arange(80, dtype=np.float32).reshape(40, 2), 500
+    inputs = {"x": x, "t": np.full((40, 1), "b", object)}
+    np.testing.assert_array_equal(service.run(inputs)["x"], 2 * x)
+    assert service.largest < 32
+    stand.most = 1
+    with pytest.raises(ServiceError, match="413 Request Entity Too Large: send fewer"):
+        service.run(inputs)
+    assert service.largest == 1
 
 
 def test_what_is_not_there_is_told(stand: Any) -> None:

@@ -1,13 +1,26 @@
 """Continuing from a checkpoint gives the same run as training without a break."""
 
+from typing import NoReturn
+
 import numpy as np
 import pytest
 
-from accel_engine.errors import PlanError
-from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Validated
+from accel_engine.errors import DataError, PlanError
+from accel_engine.events import (
+    CheckpointSaved,
+    EpochEnded,
+    LearningRateChanged,
+    ModelBuilt,
+    Outcome,
+    Phase,
+    Validated,
+    Warned,
+)
 from accel_engine.plan import Plan
+from accel_engine.training import preparation
 from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.core import feed
+from damaged_runs import change
 
 from .conftest import Gym
 
@@ -70,6 +83,19 @@ def test_a_run_stopped_at_an_epochs_last_step_has_ended_the_epoch(gym: Gym) -> N
     np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
 
 
+def test_a_run_that_ends_before_it_trains_again_has_its_epochs(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = gym.train(PLAN, at={5: [("stop",)]}).directory
+    stopped = gym.train(PLAN, run=directory, when={Phase.BUILDING: [("stop",)]})
+    assert (stopped.ended.steps, stopped.ended.epochs, stopped.all(CheckpointSaved)[-1].epoch) == (5, 1, 1)
+
+    def fail(*_: object) -> NoReturn:
+        raise DataError("the data is gone")
+
+    monkeypatch.setattr(preparation, "assemble", fail)
+    failed = gym.train(PLAN, run=directory)
+    assert (failed.ended.reason, failed.ended.steps, failed.ended.epochs) == ("the data is gone", 5, 1)
+
+
 def test_layers_without_a_seed_continue_their_random_state(gym: Gym, random_model: str) -> None:
     plan = UNVALIDATED.replace(model=random_model.replace(":build", ":unseeded"))
     stopped = gym.train(plan, at={7: [("stop",)]})
@@ -91,6 +117,18 @@ def test_a_run_continues_from_the_last_checkpoint_before_it(gym: Gym, monkeypatc
     assert [event.epoch for event in resumed.all(EpochEnded)] == [1, 2, 2, 3, 4]
     np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
     assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)
+
+
+def test_a_run_continues_whose_last_steps_a_power_failure_has_taken(gym: Gym) -> None:
+    directory = gym.train(UNVALIDATED, at={3: [("stop",)]}).directory  # after 4 steps, of which the database loses 2
+    change(directory, "DELETE FROM chunk WHERE first_step = 2")
+
+    resumed = gym.train(UNVALIDATED, run=directory)
+
+    whole = gym.train_once(UNVALIDATED)
+    np.testing.assert_array_equal(resumed.series["loss"], np.delete(whole.series["loss"], [2, 3]))
+    assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)
+    assert "the metrics of epoch 1 are of the last 1 of 5 steps" in [event.message for event in resumed.all(Warned)]
 
 
 def test_a_run_stopped_before_its_last_validation_validates_on_continue(gym: Gym) -> None:

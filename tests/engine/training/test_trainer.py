@@ -1,6 +1,7 @@
 """Events of a run from start to end."""
 
 import math
+import time
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from accel_engine import clock
 from accel_engine.events import (
     CheckpointSaved,
     DevicesFound,
@@ -224,3 +226,19 @@ def test_only_with_other_processes_is_a_connection_lost(
     assert (ended.outcome, ended.steps, ended.mfu, ended.model_step) == (Outcome.FAILED, 0, None, None)
     assert str(error) in ended.reason
     assert trainer.lost_connection is lost
+
+
+def test_a_restarted_engine_counts_its_own_time_and_the_time_limit_that_of_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolved = cast(ResolvedPlan, SimpleNamespace(plan=PLAN, strategy=SimpleNamespace(processes=False)))
+    session = Session(began=clock.now() - 1e6, engines=2)
+    monkeypatch.setattr(trainer_module, "read_session", lambda _: session)
+    since: list[float] = []
+    monkeypatch.setattr(trainer_module, "Preparation", lambda *arguments: since.append(arguments[-1]))
+
+    began = time.monotonic()
+    trainer = Trainer(resolved, cast(RunWriter, SimpleNamespace(directory=Path())), CommandMailbox(), MACHINE)
+
+    assert trainer.ended(Outcome.FAILED).seconds < 1e6
+    assert since == [pytest.approx(began - 1e6, abs=1000.0)]

@@ -72,10 +72,10 @@ def test_each_run_is_an_object_in_a_line(run_command, new_run, monkeypatch):
     assert found["weight"] is None
     assert found["evidence"][0]["steps"] == [40, 120]
     assert found["evidence"][1]["steps"] is None
-    continued, words, anew = found["cures"]
-    assert continued["changes"] == {"xla": "on"}
-    assert continued["command"] == f"accel-tui continue {one.directory.name} --xla on"
-    assert continued["gain"]["factor"] == 1.7
+    compiled, words, anew = found["cures"]
+    assert compiled["changes"] == {"xla": "on"}
+    assert compiled["command"] == "accel-tui train --model cnn --name one --epochs 2 --xla on"  # the run is finished
+    assert compiled["gain"]["factor"] == 1.7
     assert words["command"] == ""
     assert anew["command"].startswith("accel-tui train ")
     assert "--batch-size 32" in anew["command"]

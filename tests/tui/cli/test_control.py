@@ -113,7 +113,10 @@ def test_resuming_an_ended_run_points_to_continue(run_command, new_run):
     assert "no checkpoint to continue from" in result.err
     (engine.directory / CHECKPOINTS).mkdir()
     (engine.directory / CHECKPOINTS / "step-22.index").touch()
-    assert f"accel-tui continue {engine.directory.name}" in run_command("resume last").err
+    assert (
+        f"accel-tui continue {engine.directory.name} --epochs +{engine.plan.epochs} to"
+        in run_command("resume last").err
+    )
 
 
 @pytest.mark.parametrize(

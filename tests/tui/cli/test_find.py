@@ -195,16 +195,19 @@ def test_the_last_line_of_json_has_the_error(run_command, finders, what):
         (Status.RUNNING, False, "set"),
         (Status.RUNNING, True, "continue"),
         (Status.STOPPED, False, "continue"),
+        (Status.FINISHED, False, "continue"),
     ],
 )
 def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, finders, monkeypatch, status, schedule, command):
     finders.rate = replace(found_rate(), factor=2.0, has_schedule=schedule)
     monkeypatch.setattr("accel_tui.cli.find.find_run", lambda _: Path("of-2"))
-    monkeypatch.setattr(finder_output, "read_run", lambda _: SimpleNamespace(status=status))
+    info = SimpleNamespace(id="of-2", status=status, plan_values={"epochs": 3})
+    monkeypatch.setattr(finder_output, "read_run", lambda _: info)
     words = run_command("find learning-rate --run of-2").lines[-1].split()
     assert finders.rate.optimizer_rate == pytest.approx(2 * finders.rate.learning_rate, rel=0.01)
-    assert words[:4] == ["accel-tui", command, "of-2", "--learning-rate"]
-    assert float(words[4]) == (finders.rate.optimizer_rate if command == "set" else finders.rate.learning_rate)
+    more = ["--epochs", "+3"] if status is Status.FINISHED else []
+    assert words[:-1] == ["accel-tui", command, "of-2", *more, "--learning-rate"]
+    assert float(words[-1]) == (finders.rate.optimizer_rate if command == "set" else finders.rate.learning_rate)
 
 
 @pytest.mark.parametrize(

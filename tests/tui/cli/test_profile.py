@@ -114,6 +114,16 @@ def test_a_plan_is_profiled_without_a_run(run_command, asked):
     assert "XProf" not in result.out
 
 
+def test_a_profile_that_a_host_has_made_of_a_run_there_is_shown(new_run, asked, monkeypatch):
+    engine = new_run()
+    engine.begin()
+    engine.end()
+    monkeypatch.setattr(profile_run, "host_of_run", lambda _: "gpu1")
+    found = profile_run.profile_run(engine.directory, ProfileOptions(2.0), lambda _: PROFILE)
+    assert found.notes[-1] == "This profile was not stored: the run is only written on gpu1."
+    assert diagnostics.read(engine.directory).operations is None
+
+
 def test_a_second_profile_of_an_ended_run_is_refused(run_command, new_run, asked):
     engine = new_run()
     engine.begin()

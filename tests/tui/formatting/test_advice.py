@@ -33,10 +33,12 @@ def test_evidence_has_its_steps(steps: tuple[int, int] | None, text: str) -> Non
     assert evidence_text(Evidence("It rises", steps=steps)) == text
 
 
-def test_the_command_continues_a_run_where_its_checkpoint_allows_it_else_trains_anew() -> None:
-    assert change_command(RUN, {"xla": "on", "patience": None}) == (
-        "accel-tui continue k3fp-mlp --xla on --patience auto"
-    )
+def test_the_command_continues_a_run_where_it_is_allowed_else_trains_anew() -> None:
+    stopped, changes = replace(RUN, status=Status.STOPPED), {"xla": "on", "patience": None}
+    assert change_command(stopped, changes) == "accel-tui continue k3fp-mlp --xla on --patience auto"
+    assert change_command(stopped, {"batch_size": 256}).startswith("accel-tui train ")
+    for status in (Status.RUNNING, Status.FINISHED):  # it would be refused
+        assert change_command(replace(RUN, status=status), changes) == "accel-tui train --model mlp --epochs 3 --xla on"
     assert change_command(RUN, {"batch_size": 256}) == "accel-tui train --model mlp --epochs 3 --batch-size 256"
     assert change_command(RUN, {}) == ""
     assert change_command(SCRIPT, {"xla": "on"}) == ""

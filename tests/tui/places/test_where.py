@@ -79,6 +79,8 @@ def test_files_that_travel_are_counted(hosts: StandInHosts, tmp_path: Path, monk
     Path("layers.py").write_text("x" * 1000)
     Path("a.csv").write_text("size,price\n1,2\n")
     assert travelling(Plan(model="net.py:make", data="a.csv").changed()) == (3, 14 + 1000 + 15)
+    Path("cifar10").mkdir()
+    Path("cifar10", "other.txt").write_text("what a name of the catalogue does not mean")
     assert travelling(Plan(model="resnet20", data="cifar10").changed()) == (0, 0)
     rows = place_rows(Where(place="gpu1"), UNKNOWN, form.resolve_form({"model": "mlp", "data": "a.csv"}, None))
     assert {row.name: row.text for row in rows}["travels"] == "1 file, 15 B; only what has changed"

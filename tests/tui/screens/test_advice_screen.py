@@ -444,7 +444,7 @@ async def test_what_a_checkpoint_does_not_allow_is_for_a_new_run(
         await until(pilot, lambda: screen.form.filled.plan and screen.form.filled.plan.batch_size == 32, "the plan")
 
 
-@pytest.mark.parametrize(("keys", "text"), [((), "accel-tui continue"), (("tab", "down"), "Decode the images once")])
+@pytest.mark.parametrize(("keys", "text"), [((), "accel-tui train"), (("tab", "down"), "Decode the images once")])
 async def test_the_command_of_a_cure_or_its_words_are_copied(
     run: FakeEngine, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], text: str
 ) -> None:

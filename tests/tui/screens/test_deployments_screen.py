@@ -192,6 +192,7 @@ async def test_a_folder_is_written_from_the_form_and_replaced_after_a_question(
 
     monkeypatch.setattr(deploy_to_folder, "check_folder_deploy", lambda *_: None)
     monkeypatch.setattr(deploy_to_folder, "deploy_to_folder", write)
+    monkeypatch.setenv("HOME", str(tmp_path))
     service = tmp_path / "service"
     service.mkdir()
     (service / "README.md").touch()
@@ -204,13 +205,13 @@ async def test_a_folder_is_written_from_the_form_and_replaced_after_a_question(
         app.screen.query_one("#target", Picker).value = "kubernetes"
         await shows(pilot, "give a folder")
         await hides(pilot, "gRPC port")
-        app.screen.query_one("#to", Input).value = str(service)
+        app.screen.query_one("#to", Input).value = "~/service"
         app.screen.query_one("#image", Input).value = "digits:1"
         await pilot.press("ctrl+s")
         await shows(pilot, "Replace service?")
         await pilot.press("r")
         await shows(pilot, "the folder cannot be written")
-    assert asked == [(engine.directory, "", None, str(service), "kubernetes", "digits:1", True)]
+    assert asked == [(engine.directory, "", None, "~/service", "kubernetes", "digits:1", True)]
 
 
 async def test_another_model_takes_over_a_deployment(digits: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:

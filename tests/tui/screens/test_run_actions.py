@@ -6,10 +6,12 @@ import pytest
 from textual.binding import Binding
 
 from accel_engine.plan import Plan
+from accel_engine.run import read_run
 from accel_tui.app import key_bindings
 from accel_tui.app_protocol import Screens
+from accel_tui.run_state.state import RunState
 from accel_tui.screens.bench_screen import BenchScreen
-from accel_tui.screens.run_actions import ACTIONS, RunActionsScreen, run_bindings
+from accel_tui.screens.run_actions import ACTIONS, RunActionsScreen, TargetRun, run_bindings
 from example_study import write_study
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import BareApp, StubApp, shows, until
@@ -38,6 +40,18 @@ def test_actions_of_a_screen_that_share_a_key_have_one_id_in_the_settings(place:
     for binding in run_bindings(place):
         assert ids.setdefault(binding.key, binding.id) == binding.id
     assert set(ids.values()) <= key_bindings().keys()
+
+
+@pytest.mark.parametrize(("schedule", "offered"), [("cosine", None), ("constant", True)])
+def test_a_rate_that_follows_a_schedule_is_neither_set_nor_found(
+    home: Path, schedule: str, offered: bool | None
+) -> None:
+    engine = FakeEngine(Plan(schedule=schedule))
+    engine.begin()
+    info = read_run(engine.directory)
+    run = TargetRun(engine.directory, info, state=RunState(info=info))
+    assert [ACTIONS[name].is_offered((run,)) for name in ("learning_rate", "find_rate")] == [offered, offered]
+    engine.close()
 
 
 async def test_what_is_done_with_a_trained_model_is_done_from_a_search_too(home: Path) -> None:

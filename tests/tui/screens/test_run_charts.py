@@ -270,6 +270,7 @@ async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: Fa
         await shows(pilot, "utilization % ── 80")
         await pilot.press("a")
         await until(pilot, lambda: isinstance(pilot.app.screen, SelectChartsScreen), "the list")
+        await shows(pilot, "f6: as many as fit")
         await pilot.press("f6")
         await shows(pilot, "2 of 6 charts")
         await until(pilot, lambda: not charts_of(pilot).state.device_curves, "nothing to be read")

@@ -97,10 +97,10 @@ def _determinant(columns: Sequence[_Vector]) -> float:
 
 
 TRUE_COLOUR = 1 << 24
-"""Colours of a terminal with a 256-colour palette or more."""
+"""Number of colours of a terminal with 24-bit colours."""
 
 ANSI_16 = 16
-"""Colours of a terminal that chooses its 16 colours itself."""
+"""Number of colours of a terminal that defines its 16 colours itself."""
 
 OWN_THEME = "accel-ansi"
 """The theme that uses only the terminal's own colours."""
@@ -122,7 +122,7 @@ def configure_textual(settings: Settings, environment: MutableMapping[str, str])
     The program's settings take precedence over NO_COLOR, which is about programs in general.
 
     Returns:
-        The settings, with a theme that the terminal can show if none was set.
+        The settings, with the theme :data:`OWN_THEME` if none was set and the terminal shows at most 16 colours.
     """
     environment["TEXTUAL_FPS"] = str(settings.frames)
     if not environment.get("NO_COLOR"):

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The arguments after the program's name; from ``sys.argv`` by default.
 
     Returns:
-        The exit status: 0 for success, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.
+        The exit status: 0 for success, 1 for an error, 2 for wrong usage, 130 after Ctrl-C, or the command's.
     """
     if threading.current_thread() is threading.main_thread():
         hangup.survive_checkpoint_signal()

@@ -20,6 +20,7 @@ from accel_engine.run.runs.listing import runs_named
 from accel_engine.search.study_paths import find_study
 from accel_tui.cli.output import write
 from accel_tui.cli.searches import named_search, search_to_stop, stop_search
+from accel_tui.formatting.advice import continue_command
 
 PATIENCE = 10.0
 """Seconds to wait for an engine's answer."""
@@ -95,14 +96,14 @@ def pause(run: str, wait: bool) -> int:
 def resume(run: str, wait: bool) -> int:
     """Ask the engine to resume; of an ended run, name the command that continues it."""
     directory = _find(run)
-    status = read_run(directory).status
-    if not status.live:
+    info = read_run(directory)
+    if not info.status.live:
         advice = (
-            f"use accel-tui continue {directory.name} to continue from its last checkpoint"
+            f"use {continue_command(info)} to continue from its last checkpoint"
             if latest_checkpoint(directory)
             else "it has no checkpoint to continue from"
         )
-        raise RunError(f"run {directory.name} is {status}, not paused: {advice}")
+        raise RunError(f"run {directory.name} is {info.status}, not paused: {advice}")
     return _send(directory, "resume", wait=wait)
 
 

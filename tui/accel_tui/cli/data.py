@@ -37,7 +37,7 @@ Examples:
 """
 
 MAX_CLASSES = 20
-"""Up to this number all classes are shown, else the largest and the smallest, in as many lines."""
+"""Up to this number all classes are shown, else the largest and the smallest, in fewer lines."""
 
 _BAR = 30
 _NAME = 24

@@ -277,7 +277,7 @@ def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions
 
 @contextmanager
 def _deployer() -> Iterator["Deployer"]:
-    """What deploys, and tells each step.
+    """Yield a deployer that prints each step.
 
     SIGTERM and SIGHUP end the block as Ctrl-C does, so that no server is left behind that nobody lists.
     """

@@ -26,7 +26,7 @@ from accel_tui.cli.live import StatusLine
 from accel_tui.cli.output import print_to_stderr, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting import finders
-from accel_tui.formatting.advice import capitalized
+from accel_tui.formatting.advice import capitalized, continue_command
 from accel_tui.settings.user_settings import load_settings
 
 if TYPE_CHECKING:
@@ -67,9 +67,10 @@ def find_of_run(directory: Path, options: RampOptions, *, as_json: bool) -> int:
     """
 
     def command(found: FoundRate) -> str:
-        if read_run(directory).status.live and not found.has_schedule:
+        info = read_run(directory)
+        if info.status.live and not found.has_schedule:
             return f"accel-tui set {directory.name} --learning-rate {found.optimizer_rate:g}"
-        return f"accel-tui continue {directory.name} --learning-rate {found.learning_rate:g}"
+        return f"{continue_command(info)} --learning-rate {found.learning_rate:g}"
 
     return _find_rate(partial(find_rate_of_run, directory), options, command, as_json=as_json)
 

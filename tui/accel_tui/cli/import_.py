@@ -35,7 +35,7 @@ def import_(paths: tuple[Path, ...], name: str, tags: tuple[str, ...], step: str
 
     Finds the runs in each PATH. The files stay as they are. The id of each run is printed.
     """
-    from accel_engine.imported_runs import find, import_run
+    from accel_engine.imported_runs import find, import_run, imported_before
     from accel_engine.imported_runs.csv_files import ColumnNames  # imports NumPy, which --help does not need
 
     tags, name = validate_tags(tags), validate_name(name)
@@ -44,10 +44,10 @@ def import_(paths: tuple[Path, ...], name: str, tags: tuple[str, ...], step: str
         raise UsageError(
             f"--name names one run, and there are {len(sources):,}; rename them later with accel-tui rename"
         )
-    failed = 0
+    failed, before = 0, imported_before()
     for source in sources:
         try:
-            run_id, run = import_run(source, name, tags, again=again)
+            run_id, run = import_run(source, name, tags, again=again, before=before)
         except AccelError as error:
             if len(sources) == 1:
                 raise

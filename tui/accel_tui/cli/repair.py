@@ -13,7 +13,7 @@ Examples:
 \b
 Exit status:
   0    something was saved, or nothing is damaged
-  1    nothing can be saved, or the run is being trained
+  1    nothing can be saved, the run is being trained, or it is on a host
   2    no such run
   130  interrupted by Ctrl-C; nothing is left
 """

@@ -6,7 +6,8 @@ from typing import Any
 
 from accel_engine.advice import Coverage, Cure, Evidence
 from accel_engine.plan.changed_plan import changed_plan, options_text
-from accel_engine.run import RunInfo
+from accel_engine.process.start_run import CONTINUABLE
+from accel_engine.run import RunInfo, Status
 from accel_engine.run.runs.plan_changes import CHANGEABLE
 from accel_engine.text import shell_command
 from accel_engine.words import numbers
@@ -58,8 +59,14 @@ def can_continue_with(changes: Mapping[str, Any]) -> bool:
     return bool(changes) and CHANGEABLE.issuperset(changes)
 
 
+def continue_command(info: RunInfo) -> str:
+    """The command that continues an ended run; a finished one has trained its epochs, and needs more of them."""
+    more = ["--epochs", f"+{info.plan_values['epochs']}"] if info.status is Status.FINISHED else []
+    return shell_command(["accel-tui", "continue", info.id, *more])
+
+
 def change_command(info: RunInfo, changes: Mapping[str, Any]) -> str:
-    """The command that trains a run with changes: continues it where its checkpoint allows them, else anew.
+    """The command that trains with changes: continues a run that ended early if its checkpoint allows them, else anew.
 
     Empty for a run without a plan, and without changes.
 
@@ -68,6 +75,6 @@ def change_command(info: RunInfo, changes: Mapping[str, Any]) -> str:
     """
     if not changes or info.plan is None or not info.has_engine:
         return ""
-    if can_continue_with(changes):
-        return f"{shell_command(['accel-tui', 'continue', info.id])} {options_text(changes)}"
+    if can_continue_with(changes) and info.status in CONTINUABLE:
+        return f"{continue_command(info)} {options_text(changes)}"
     return changed_plan(info.plan, changes).command()

@@ -81,7 +81,7 @@ class Where(PlaceRequest):
 
 
 def form_specs() -> Mapping[str, OptionSpec]:
-    """The specifications of the rows that ask where; all but the first are for clusters."""
+    """The specifications of the rows after the place, all of which are for clusters."""
     specs = specs_of(Where)
     return {
         name: replace(

@@ -1,4 +1,4 @@
-"""Data that can be chosen: the files and folders of a folder, built-in datasets, and what was trained on of late."""
+"""Data that can be chosen: the files and folders of a folder, built-in datasets, and the data of the latest runs."""
 
 import os
 import time
@@ -22,7 +22,7 @@ _MOST_RECENT = 4
 """Data of earlier runs that are listed."""
 
 _FOLDER_SECONDS = 0.5
-"""After this time, no more folders are looked into for what they hold."""
+"""Seconds after which no more folders are looked into."""
 
 _KINDS = {".npz": "arrays", ".npy": "arrays", ".txt": "text", ".tfrecord": "records", ".tfrecords": "records"}
 """Kinds of data by the suffix of a file; a table otherwise."""
@@ -54,7 +54,7 @@ class Listing:
     places: tuple[DataPlace, ...] = ()
     """Data first, then other folders."""
     others: int = 0
-    """Number of files that are not data, or are too many to list."""
+    """Number of files that are not data, and of data and folders beyond :data:`MAX_LISTED`."""
     problem: str = ""
     """Why it cannot be listed."""
 
@@ -107,7 +107,7 @@ def recent(trained: Iterable[str], listed: Sequence[DataPlace]) -> tuple[DataPla
 
 
 def matching(places: Sequence[DataPlace], typed: str) -> tuple[DataPlace, ...]:
-    """The places whose names have what was typed, those that begin with it first."""
+    """The places whose names contain what was typed, names that begin with it first."""
     wanted = typed.lower()
     found = [place for place in places if wanted in place.name.lower()]
     return tuple(sorted(found, key=lambda place: not place.name.lower().startswith(wanted)))
@@ -136,7 +136,7 @@ def shown_folder(folder: Path) -> str:
 
 
 def completed(places: Sequence[DataPlace], typed: str) -> str | None:
-    """A typed text with as many letters as all names have that begin with it; ``None`` if none does."""
+    """A typed text, extended by what all names that begin with it share; ``None`` if no name begins with it."""
     _, begun = typed_parts(typed)
     found = [place for place in places if place.name.lower().startswith(begun.lower()) and place.kind != "recent"]
     names = [f"{place.name}/" if place.folder and not place.name.endswith("/") else place.name for place in found]

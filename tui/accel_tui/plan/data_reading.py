@@ -99,7 +99,7 @@ def not_read(entry: DatasetEntry) -> str:
 
 
 def _extent(path: Path) -> tuple[int, int]:
-    """Bytes and number of the files of a path, as far as they matter."""
+    """Bytes and number of the files of a path, counted until there are more than :data:`MAX_FILES`."""
     size = count = 0
     for folder, _, names in os.walk(path) if path.is_dir() else [(path.parent, (), [path.name])]:
         for name in names:

@@ -27,7 +27,7 @@ def draw_model(description: Description, width: int, room: int, title: str = "")
     Args:
         description: The model.
         width: Cells.
-        room: The most lines, at least 4.
+        room: The most lines; with fewer than 4, nothing is drawn.
         title: What the model takes, above the frame.
     """
     blocks = description.blocks

@@ -71,7 +71,7 @@ def _counts(entry: DatasetEntry, width: int) -> Iterator[Content]:
 
 
 def _columns(entry: DatasetEntry, picture: DataPicture, width: int) -> Iterator[PreviewLine]:
-    """A line for each column, with the histogram of its values; of other data, of its arrays."""
+    """A line for each column, or for each array of data that is no table, with the histogram of its values."""
     if entry.kind in ("images", "audio", "tokens", "text") and not _is_table(entry):
         return
     values = {each.name: each for each in picture.columns}

@@ -15,7 +15,7 @@ from accel_engine.words import numbers
 from accel_tui.plan import field_labels
 
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})*,0\d{2}")
-"""A number with commas between thousands, of which a list of numbers has no part: ``60,000``."""
+"""A number with commas between thousands whose last group begins with 0, as no number of a list does: ``60,000``."""
 
 _NUMBERS = re.compile(r"[-+.\de]+\.\.[-+.\de]+(:.*)?", re.IGNORECASE)
 

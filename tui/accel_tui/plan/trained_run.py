@@ -47,7 +47,7 @@ def parse_epochs(text: str, run: TrainedRun) -> int:
         run: The run.
 
     Raises:
-        UsageError: The text is not a whole number, or the total is not above the epochs that the run has trained.
+        UsageError: The text is not a whole number, or the total is below :attr:`TrainedRun.minimum`.
     """
     text = text.replace(",", "").replace(" ", "")
     try:

@@ -60,7 +60,8 @@ def _of_image(image: str, found: ExamplePredictions, chances: npt.NDArray[Any] |
 def records(found: ExamplePredictions) -> Iterator[dict[str, Any]]:
     """The rows of a CSV file: one for each example, or for each step of a forecast.
 
-    All have the same columns, also examples without a prediction.
+    A row has the name and the cells of the predictions, and an empty ``problem``; without a prediction, only the
+    name and the ``problem``.
     """
     row = 0
     several = len(found.outputs) > 1

@@ -90,7 +90,7 @@ def is_forecast(output: OutputPrediction, kind: str) -> bool:
 
 
 def most_examples(found: ExamplePredictions, most_rows: int) -> int:
-    """The most examples of which no table has more rows than this; at least one."""
+    """The most examples with which no table has more than ``most_rows`` rows; at least one."""
     forecasts = (output for output in found.outputs if is_forecast(output, found.kind) and len(output.values))
     return max(1, most_rows // max((len(forecast_steps(output, 0)) for output in forecasts), default=1))
 

@@ -19,7 +19,7 @@ def text(value: object) -> Html:
 
 
 def element(name: str, *content: object, **attributes: object) -> Html:
-    """An element; ``class_`` is its class."""
+    """An element; ``class_`` is its class. Attributes that are empty are left out."""
     given = "".join(f' {key.rstrip("_")}="{escape(str(value))}"' for key, value in attributes.items() if value != "")
     return Html(f"<{name}{given}>{joined(content)}</{name}>")
 

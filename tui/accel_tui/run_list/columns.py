@@ -33,7 +33,7 @@ RunColumn = Column[RunSummary]
 
 
 def plan_value(run: RunSummary, field: str) -> str:
-    """The value of a plan field as text; empty for a run that cannot be read."""
+    """The value of a plan field as text; empty if it is unset, 0 or false, or the run cannot be read."""
     return str(run.info.plan_values.get(field) or "") if run.info else ""
 
 

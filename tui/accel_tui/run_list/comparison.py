@@ -133,7 +133,7 @@ class Comparison:
     equal: Mapping[str, Any]
     """The equal fields that are not at their default, by name."""
     at_default: Mapping[str, Any]
-    """The fields at their default in all runs, by name; empty if none has an engine."""
+    """The fields at their default in all runs, by name; empty if no run has an engine."""
 
     @property
     def defaults(self) -> int:
@@ -142,7 +142,7 @@ class Comparison:
 
     @property
     def equal_rows(self) -> tuple[ComparedRow, ...]:
-        """The rows of the equal fields, those at their default last."""
+        """The rows of the equal fields, fields at their default last."""
         return tuple(
             _plan_row(name, [value] * len(self.runs)) for name, value in {**self.equal, **self.at_default}.items()
         )

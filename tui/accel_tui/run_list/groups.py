@@ -30,7 +30,7 @@ _ERRORS = tuple(
 _SHORT_NAMES = {"mean_absolute_error": "MAE", "root_mean_squared_error": "RMSE", "r2_score": "R²", "accuracy": "acc"}
 
 _FOLDED_AT_FIRST = ("search ", "benches")
-"""What the names of groups begin with that are folded until they are unfolded: runs that nobody started by hand."""
+"""Beginnings of the names of groups that are folded at first: of runs that nobody started by hand."""
 
 
 def short_metric_name(series: str) -> str:
@@ -59,7 +59,7 @@ class Result(NamedTuple):
 
     @property
     def sort_key(self) -> SortKey | None:
-        """The best value comes last; ``None`` without a number."""
+        """The key to sort by: a better value is higher; ``None`` for NaN."""
         return None if self.value != self.value else (-self.value if self.lower else self.value, "")
 
     @property
@@ -164,7 +164,7 @@ class RunGroup:
     ids: frozenset[str] = frozenset()
     """The ids of its runs."""
     forms: dict[str, Callable[[float], str]] = field(default_factory=dict, compare=False)
-    """How values of series are written that were asked for; see :meth:`text`."""
+    """How :meth:`text` has written values so far, by series."""
 
     def text(self, series: str, value: float) -> str:
         """A value of one of its runs, in the form that all their values of the series have."""

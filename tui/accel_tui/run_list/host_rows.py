@@ -172,7 +172,7 @@ def host_name(run: RunSummary) -> str:
 
 
 def host_run_columns(runs: Sequence[RunSummary], why: Mapping[str, str]) -> Sequence[RunColumn]:
-    """The columns of the list of hosts' runs: what does not fit beside the names falls away.
+    """The columns of the list of hosts' runs; columns that do not fit beside the names are hidden.
 
     Args:
         runs: The runs.

@@ -74,7 +74,7 @@ class QueueReader:
         self._listed: tuple[object, ...] | None = None
 
     def read(self, devices: Sequence[Device] = ()) -> QueueList:
-        """Read the queue; this blocks.
+        """Read the queue; this blocks. Of an empty queue, neither the limit nor other live runs are read.
 
         Args:
             devices: The machine's devices.
@@ -114,7 +114,7 @@ class QueueReader:
 
 
 def _expected_seconds(plan: Plan, runs: Iterable[RunSummary]) -> float | None:
-    """How long a plan trains, by the newest finished run that differs in nothing that takes time but its epochs.
+    """Seconds that a plan trains, by the newest finished run with the same fields that take time, except epochs.
 
     Args:
         plan: The plan.
@@ -175,7 +175,7 @@ def _started(entry: QueueEntry) -> QueueRow:
 
 
 def _seconds_left(database: RunDatabase, steps: int, total: int) -> float | None:
-    """The time for the steps that are left, at the mean rate since the engine started, with all between the steps."""
+    """Seconds for the steps that are left, at the mean rate since the engine's first step, pauses included."""
     started = last_event(database, RunStarted)
     first = started and database.row("chunk", ChunkRow, "WHERE first_step >= ? ORDER BY id", (started.first_step,))
     if not first or not total or steps <= first.first_step:

@@ -23,7 +23,7 @@ PAUSE_SECONDS = 10.0
 """Seconds between two readings of a live run, at least."""
 
 PAUSE_FACTOR = 20.0
-"""The same in durations of a reading: it takes a twentieth of a processor at most."""
+"""The least pause after a reading, as a multiple of its duration: reading takes at most a twentieth of the time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class Advice:
     info: RunInfo
     """The run."""
     findings: tuple[Finding, ...] = ()
-    """Its troubles, those that matter most first."""
+    """What is wrong with it, the most important first."""
     coverage: Coverage = Coverage()  # noqa: RUF009 (it is frozen)
     """The records that were judged."""
     curves: Mapping[str, _EvidenceCurve] = field(default_factory=dict)
@@ -59,11 +59,13 @@ class Advice:
 
 
 class AdviceFollower(Follower["Advice | None"]):
-    """Reads the advice on a run: once of an ended one, again and again of a live one while its screen is visible.
+    """Reads the advice on a run: an ended one once, a live one again and again while its screen is visible.
+
+    A reading that failed is repeated.
 
     Args:
         directory: The run's directory.
-        is_covered: Whether nobody sees the screen; called in the thread.
+        is_covered: Returns whether the screen is covered; called in the thread.
     """
 
     def __init__(self, directory: Path, is_covered: Callable[[], bool]) -> None:
@@ -132,7 +134,7 @@ def _not_tried(info: RunInfo, findings: Iterable[Finding]) -> Iterator[tuple[Cur
 
 
 def evidence_curves(recorded: Recorded, findings: Iterable[Finding]) -> Mapping[str, _EvidenceCurve]:
-    """The curves of all evidence that a series shows, by the name of the series without its prefix of validation."""
+    """The curves of all evidence that a series shows, by the name of the series without ``validation_``."""
     names = {chart_name(each.series) for finding in findings for each in finding.evidence if each.series}
     return {
         name: _EvidenceCurve(_curve(recorded.of(name), recorded.steps), _points(recorded, name))
@@ -141,7 +143,7 @@ def evidence_curves(recorded: Recorded, findings: Iterable[Finding]) -> Mapping[
 
 
 def chart_name(series: str) -> str:
-    """The name of the chart of a series, which has its validation, too."""
+    """The name of the chart of a series: the series without ``validation_``."""
     return series.removeprefix(VALIDATION_PREFIX)
 
 

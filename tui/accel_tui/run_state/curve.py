@@ -11,7 +11,8 @@ import numpy.typing as npt
 from accel_engine.run.store.buckets import Buckets, Statistics, statistics
 
 CAPACITY = 4096
-"""Maximum number of buckets of a curve; it has at least half as many, several per dot of the widest terminal."""
+"""Maximum number of buckets of a curve. Once a bucket has several steps, there are at least half as many buckets:
+several per dot of the widest terminal."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,7 +119,7 @@ class RecordedCurve:
         return self.with_buckets(cut, end_step=step, last_value=_latest(divide_steps(cut.total, cut.finite)))
 
     def at(self, step: int) -> tuple[float, float, float] | None:
-        """Minimum, maximum and mean of the bucket that contains a step; ``None`` if it has none."""
+        """Minimum, maximum and mean of the bucket of a step; ``None`` outside the curve, or without values."""
         if not self.first_step <= step < self.end_step:
             return None
         index = (step - self.first_step) // self.width
@@ -254,7 +255,7 @@ def step_times(step_end_times: RecordedCurve) -> tuple[Floats, Floats]:
 
 
 def run_starts(values: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """The place of the first of each run of equal values, of at least one value."""
+    """The index at which each run of equal values begins; needs at least one value."""
     return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
 
 

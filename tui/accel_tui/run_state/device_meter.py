@@ -1,4 +1,4 @@
-"""The latest sample of a device, and its utilization before."""
+"""The latest sample of a device, and its latest utilizations."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ UNREAD = Reading.missing("was not read")
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """A device's latest sample and its utilization before."""
+    """A device's latest sample, and its utilizations up to it."""
 
     sample: Sample
     """The latest sample."""

@@ -41,13 +41,13 @@ class DiagnosticsReading:
     has_checkpoint: bool = False
     """Whether it has a checkpoint to validate after its end."""
     stamp: tuple[float, ...] | None = None
-    """When its diagnostics were written."""
+    """Modification times of the files of its diagnostics; ``None`` before they are read."""
     diagnostics: Diagnostics | None = None
     """Its diagnostics; ``None`` before they are read."""
     media: LoggedMedia | None = None
     """The images, texts and histograms that were logged; ``None`` if there are none."""
     problem: str = ""
-    """Why it cannot be read, or what its engine waits for."""
+    """Why it cannot be read, or what its engine waits for; empty for neither."""
 
 
 def read_diagnostics(directory: Path, before: DiagnosticsReading) -> DiagnosticsReading:

@@ -23,7 +23,7 @@ from accel_tui.run_state.marks import MarkKind, extended_marks, mark_of, resumed
 from accel_tui.run_state.state import Notice, RunState
 
 NOTICES = 200
-"""Maximum number of warnings and answers in a state."""
+"""Maximum number of notices, and of other listed events, in a state."""
 
 
 HAPPENED = (
@@ -35,7 +35,7 @@ HAPPENED = (
     events.XlaTried,
     events.RunEnded,
 )
-"""The events that a state keeps besides warnings and answers, to list what happened."""
+"""The events that a state keeps besides notices, to list what happened."""
 
 
 def apply_update(state: RunState, update: Update) -> RunState:

@@ -10,10 +10,10 @@ from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.text import printable_line
 
 MAX_BYTES = 256 * 1024
-"""Bytes before the end that are read at first."""
+"""Bytes before the end that are read at first, and the most that one call reads."""
 
 MAX_WORKER_BYTES = 16 * 1024
-"""The same for other workers' logs, so that they do not outnumber the run's own."""
+"""Bytes before the end of other workers' logs that are read at first: their lines must not outnumber the run's own."""
 
 _SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x07")
 """Escape sequences of progress bars, titles and links, which are removed."""
@@ -48,7 +48,7 @@ class LogTail:
         self._at = 0
 
     def read(self) -> list[LogLine]:
-        """The complete lines since the last call.
+        """The complete lines since the last call, at most :data:`MAX_BYTES`; none if the file cannot be read.
 
         Of a line overwritten with carriage returns, as by progress bars, only the last form. A file that has become
         shorter is read from its beginning.
@@ -95,7 +95,7 @@ class LogTail:
 
 
 class Logs:
-    """Reads the lines appended to a run's log and to its workers' logs, those prefixed with the worker's name.
+    """Reads the lines appended to a run's log, and to its workers' logs, whose lines begin with the worker's name.
 
     Args:
         directory: The run's directory.
@@ -107,7 +107,7 @@ class Logs:
         self._others: dict[str, LogTail] = {}
 
     def read(self) -> list[LogLine]:
-        """The complete lines since the last call, in the order of reading."""
+        """The next complete lines of all logs, the run's own first; see :meth:`LogTail.read`."""
         for worker, part in worker_runs_of(self._directory).items():
             if worker not in self._others:
                 self._others[worker] = LogTail(part / LOG, MAX_WORKER_BYTES)
@@ -117,7 +117,7 @@ class Logs:
         return lines
 
     def read_before(self, at: int) -> list[LogLine]:
-        """The lines of the run's own log before a byte offset, or as many as one read returns."""
+        """The lines of the run's own log before a byte offset, at most :data:`MAX_BYTES`."""
         return self._own.read_before(at)
 
 

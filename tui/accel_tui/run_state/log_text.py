@@ -63,7 +63,7 @@ def is_noise(text: str) -> bool:
 
 
 def time_of(text: str, *, is_here: bool) -> float | None:
-    """When TensorFlow wrote a line, in seconds since the Unix epoch; ``None`` if that is not known.
+    """When TensorFlow wrote a line, in seconds since the Unix epoch; ``None`` for a line without a known time.
 
     Args:
         text: The line.

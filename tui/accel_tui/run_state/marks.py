@@ -37,7 +37,7 @@ class Track:
     """The steps of one kind of mark, in bounded memory: if need be only every second, fourth, ... one."""
 
     steps: tuple[int, ...] = ()
-    """Steps taken, rising; the n-th is of event number ``n * every``, counted from 1."""
+    """Steps taken, rising; the n-th is of event number ``n * stride``, counted from 1."""
     stride: int = 1
     """Every ``stride``-th event is kept."""
     count: int = 0

@@ -19,8 +19,8 @@ def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
         here: This machine's devices if the run is on this machine and they are known, else ``None``.
 
     Returns:
-        This machine's devices until the run lists its own; ``None`` while nothing is known. Of an ended run, which will
-        list none, no devices then.
+        This machine's devices until the run lists its own; ``None`` while nothing is known; empty for an ended run
+        that has listed none, if ``here`` is ``None``.
     """
     if state.has_ended and here is None and not (state.devices or state.meters):
         return Inventory(())

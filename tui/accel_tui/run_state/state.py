@@ -52,7 +52,7 @@ class RunState(History):
     step_rate: StepRate = field(default_factory=StepRate)
     """Recent training speed of the latest engine."""
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
-    """States of the other workers by name, without steps; only those whose runs are visible from here."""
+    """States of the other workers by name, without steps, as far as their runs are visible from here."""
     model: Path | None = None
     """File of the trained model; ``None`` while the run is live or if there is none."""
     time: events.TimeMeasured | None = None
@@ -87,7 +87,7 @@ class RunState(History):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the run has ended and its outcome is known."""
+        """Whether the run has ended with an outcome, or is lost."""
         return self.lost or (self.ended is not None and not self.live)
 
     @property
@@ -117,7 +117,7 @@ class RunState(History):
     def steps_per_second(self) -> float | None:
         """Steps per second: the average of an ended run, else the recent rate.
 
-        ``None`` if not measured, and while the run waits for the disk.
+        ``None`` if not measured, while an engine starts, between parts, and while the run waits for the disk.
         """
         if self.ended and self.has_ended and not self.is_engine_starting:
             return self.ended.steps_per_second or None
@@ -131,7 +131,7 @@ class RunState(History):
 
     @property
     def part(self) -> Part | None:
-        """The part that is being recorded, or that was when the script's supervisor was killed."""
+        """The part that is being recorded, or was when the script's supervisor was killed; ``None`` without one."""
         return None if self.ended or not self.parts or self.parts[-1].ended else self.parts[-1]
 
     @property
@@ -208,7 +208,7 @@ class RunState(History):
         return min(ended + (not has_ended), self.epochs)  # epochs may differ in length
 
     def epoch_of(self, step: int) -> int | None:
-        """The epoch of a step, both counted from 0 and 1; ``None`` if the length of its epochs is unknown."""
+        """The epoch, counted from 1, of a step, counted from 0; ``None`` if the length of its epochs is unknown."""
         part = self.part_at(step)
         built = part.built if part else self.built
         if not (built and built.steps_per_epoch):
@@ -221,7 +221,7 @@ class RunState(History):
         """Estimated seconds to the end at the recent rate; ``None`` if unknown.
 
         Includes the validations that are left, each as long as the last one, or before the first as the forward pass
-        of their examples; and the last checkpoint as often as past epochs had one.
+        of their examples; and checkpoints, each as long as the last one, as often as past epochs had one.
         """
         rate = self.steps_per_second
         if not (self.built and rate and self.total_steps is not None):
@@ -257,7 +257,7 @@ class RunState(History):
         return self.points_of(self.monitor)
 
     def points_of(self, series: str) -> Points:
-        """The steps and values of a metric: of validations, or of epochs."""
+        """The steps and values of a metric: of validations for a name with ``validation_``, else of epochs."""
         name = series.removeprefix(VALIDATION_PREFIX)
         return self.points(name) if name == series else self.validation.get(name, ())
 
@@ -268,7 +268,7 @@ class RunState(History):
 
     @property
     def patience_used(self) -> tuple[int, int] | None:
-        """Validations or epochs since the last improvement, and the patience; ``None`` without early stopping."""
+        """Validations or epochs since the last improvement, and the patience; ``None`` without, or before the first."""
         patience = self.info.plan_values.get("patience") if self.info else None
         last = next((each for each in (self.validated, self.epoch) if each and each.waited is not None), None)
         if patience is None or last is None or last.waited is None:

@@ -27,6 +27,7 @@ from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import find_run, list_runs
 from accel_engine.run.directory.run_paths import checkpoint_steps, run_name
+from accel_engine.user_paths import user_path
 from accel_engine.words import numbers
 from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.formatting.deployment import deployed_tables, equality, example_command, folder_lines
@@ -182,7 +183,7 @@ class DeployScreen(_DeployingScreen):
     def question(self, prepared: tuple[DeployOptions, FolderOptions | None]) -> QuestionScreen | None:
         """Whether a folder is replaced."""
         folder = prepared[1]
-        if folder is None or not (path := Path(folder.to)).is_dir() or not any(path.iterdir()):
+        if folder is None or not (path := user_path(folder.to)).is_dir() or not any(path.iterdir()):
             return None
         detail = "accel-tui wrote it before. Its files are exchanged, and those that you added stay."
         return QuestionScreen(f"Replace {path.name}?", detail, (CANCEL, REPLACE))

@@ -11,6 +11,7 @@ from textual.binding import Binding
 from textual.reactive import reactive
 
 from accel_engine.errors import AccelError, RunError
+from accel_engine.plan.changed_plan import command_problem
 from accel_engine.plan.options import specs_of
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.requests.protocol.model_reference import check_checkpoint
@@ -220,7 +221,19 @@ def _can_resume(runs: Runs) -> bool:
 
 def _can_change_rate(runs: Runs) -> bool | None:
     state = runs[0].state
-    return _in_training(state) if state.live and not state.is_queued else False
+    if not state.live or state.is_queued:
+        return False
+    return None if _rate_problem(runs) else _in_training(state)
+
+
+def _can_find_rate(runs: Runs) -> bool | None:
+    return runs[0].takes_commands and (None if _rate_problem(runs) else True)
+
+
+def _rate_problem(runs: Runs) -> str:
+    """Why no command sets the learning rate of a run with this plan; empty if one does, and without a plan."""
+    plan = runs[0].info.plan if runs[0].info else None
+    return command_problem(plan, ("learning_rate",)) if plan else ""
 
 
 def _is_live(runs: Runs) -> bool:
@@ -458,6 +471,8 @@ _NO_MODEL = "The run has no trained model yet; its first checkpoint will have on
 
 _NO_TRAINING = "The script does not train now. Once it does, the key works."
 
+_FIXED_RATE = "The learning rate follows a schedule, or the script does not train now."
+
 _ROWS = (
     RunAction(
         "pause",
@@ -496,7 +511,7 @@ _ROWS = (
         (RUN,),
         _change_rate,
         _can_change_rate,
-        why_not=_NO_TRAINING,
+        why_not=_FIXED_RATE,
     ),
     RunAction(
         "find_rate",
@@ -505,8 +520,9 @@ _ROWS = (
         "Find a learning rate from the last checkpoint, while the run is paused",
         (RUN,),
         _find_rate,
-        _takes_commands,
+        _can_find_rate,
         is_shown=False,  # the keys that a run needs more often leave no room
+        why_not=_FIXED_RATE,
     ),
     RunAction(
         "checkpoint", "C", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands

@@ -7,12 +7,14 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets import Label
 
 from accel_tui.plan.form import FieldChoice
 from accel_tui.screens.asking import Dialog
 from accel_tui.widgets.chart_panels.run_panels import Panel
 from accel_tui.widgets.jobs.option_inputs import Checklist
+from accel_tui.widgets.list_keys import custom_keys
 
 AUTOMATIC: tuple[str, ...] = ()
 """Result that shows as many charts as fit."""
@@ -42,12 +44,15 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
         self._list = Checklist([FieldChoice(panel.title) for panel in panels], self._shown)
 
     def compose(self) -> ComposeResult:
+        key = custom_keys(self).get("default", "f6")
         with Vertical(classes="dialog"):
             yield Label(self.WHAT, classes="question")
             yield self._list
             yield Label("space or click: show or hide", classes="detail")
             yield Label("[@click=screen.back]esc: done[/]", classes="detail")
-            yield Label("[@click=screen.default]d: as many as fit[/]", classes="detail")
+            yield Label(
+                Content.from_markup("[@click=screen.default]$key: as many as fit[/]", key=key), classes="detail"
+            )
 
     def action_back(self) -> None:
         chosen = self._list.chosen

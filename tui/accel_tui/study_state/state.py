@@ -86,7 +86,7 @@ class StudyState:
 
     @cached_property
     def counts(self) -> Mapping[TrialState, int]:
-        """The number of trials in each state that some are in."""
+        """The number of trials by state; a state without trials is missing."""
         found: dict[TrialState, int] = {}
         for trial in self.trials.values():
             found[trial.state] = found.get(trial.state, 0) + 1
@@ -117,7 +117,7 @@ def value_range(values: Floats, *, maximize: bool) -> tuple[float, float]:
     """The range of values that matter for their differences: without the worst tenth, such as the first epochs.
 
     Args:
-        values: Any, of which those that are not finite do not count.
+        values: The values; what is not finite is ignored.
         maximize: Whether larger is better.
 
     Returns:

@@ -200,7 +200,7 @@ _COLOURS = {"success": "$text-success", "primary": "$primary", "note": "$text-mu
 _TRIAL_BAR = 20  # cells of the bar of a trial's progress
 
 Line = tuple[str, str] | Content
-"""A text and its style, which is wrapped; or what is not."""
+"""A text to wrap, with its style; or a line that is not wrapped."""
 
 
 class CureList(AdviceList):
@@ -246,7 +246,7 @@ def _wrapped(line: Line, width: int) -> list[Content]:
 
 
 def _cure_lines(cure: Cure, advice: Advice, state: AdviceState, width: int) -> Iterator[Line]:
-    """Lines of a cure: the instruction, its options, its gain, and why it cannot be tried."""
+    """Lines of a cure: the instruction, its options, its trial or gain, why it cannot be tried, and its application."""
     info = advice.info
     yield cure_text(cure, info), ""
     options = ""

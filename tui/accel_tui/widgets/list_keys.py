@@ -56,7 +56,7 @@ class ItemList(OptionList, inherit_bindings=False):
         self.action_cursor_down() if lines > 0 else self.action_cursor_up()
 
     def enter(self, lines: int) -> None:
-        """Highlight the first option for one who comes from above, else the last one."""
+        """Highlight the first option when the focus comes from above, else the last one."""
         self.action_first() if lines > 0 else self.action_last()
 
     def action_page(self, pages: int) -> None:

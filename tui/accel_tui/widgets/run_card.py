@@ -77,7 +77,11 @@ def read_card(directory: Path, *, has_ended: bool, steps: int = 0) -> CardConten
     Args:
         directory: The run's directory.
         has_ended: Whether it has ended: the advice on a live run would be read again and again.
-        steps: How many steps it has as its host says; these are waited for, but not for long.
+        steps: How many steps it has by its host; these are waited for, at most :data:`MIRROR_SECONDS`.
+
+    Raises:
+        RunError: The run cannot be read.
+        OSError: The file of its model cannot be read.
     """
     state, size = RunState(), 0
     findings: tuple[Finding, ...] = ()

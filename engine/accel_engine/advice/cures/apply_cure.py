@@ -41,7 +41,7 @@ class AppliedCure:
     """A cure that was applied or taken back."""
 
     method: Method
-    """How they were made."""
+    """How it was applied or taken back."""
     changes: Mapping[str, Any]
     """The changed fields, with their new values."""
     before: Mapping[str, Any]

@@ -1,7 +1,7 @@
 """Rules of advice on models that learn poorly.
 
-Those of :data:`CAUSES` say why a model learns nothing, or badly: the first that applies is the reason, and the ones
-after it would only name its effects. The others stand on their own.
+The rules in :data:`CAUSES` say why a model learns nothing, or badly: the first that applies is the reason, and later
+ones would only name its effects, as :data:`EFFECTS` may. :data:`OTHERS` always apply.
 """
 
 from collections.abc import Callable, Iterator

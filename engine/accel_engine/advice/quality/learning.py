@@ -77,7 +77,7 @@ class Learning:
 
     @property
     def finite(self) -> bool:
-        """Whether the loss has values at all steps."""
+        """Whether the loss has a finite value."""
         return len(self.loss) > 0
 
     @property
@@ -191,7 +191,7 @@ class Learning:
 
     @property
     def highest_rate(self) -> float | None:
-        """The highest learning rate; ``None`` if unknown."""
+        """The highest learning rate of the whole run; ``None`` if unknown."""
         series = self.recorded.of(LEARNING_RATE)
         if len(series):
             return float(series.high.max())

@@ -75,7 +75,7 @@ def rate_low(learning: Learning) -> Iterator[Finding]:
 
 
 PLATEAU_SECONDS = 600.0
-"""Time without a lower loss, from which a plateau matters."""
+"""Seconds without a lower loss, from which a plateau matters; pauses count."""
 
 PLATEAU_RATES = 0.5
 """The last learning rate over the highest one, from which no schedule lowers it."""
@@ -94,7 +94,7 @@ def plateau(learning: Learning) -> Iterator[Finding]:
     middle = int(learning.loss.first[len(learning.loss) // 2])
     times = recorded.of(TIME).between(middle, learning.stop).mean
     rates = learning.of(LEARNING_RATE).mean
-    seconds = float(times[-1] - times[0]) if len(times) > 1 else 0.0
+    seconds = recorded.seconds_worked(float(times[0]), float(times[-1])) if len(times) > 1 else 0.0
     if seconds < PLATEAU_SECONDS or (len(rates) and rates[-1] < PLATEAU_RATES * rates.max()):
         return
     yield quality_finding(

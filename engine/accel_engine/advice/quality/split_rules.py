@@ -112,7 +112,7 @@ def duplicates(learning: Learning) -> Iterator[Finding]:
 
 def _repeats_anyway(learning: Learning, profile: DataProfile) -> bool:
     """Whether inputs are all alike, or made to be fast rather than different."""
-    if str(learning.settings.get("data", "")).startswith("synthetic"):
+    if str(learning.settings.get("data", "")).partition(":")[0] == "synthetic":
         return True
     return profile.constant_features is not None and profile.constant_features == profile.features > 0
 

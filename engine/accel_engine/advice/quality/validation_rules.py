@@ -132,9 +132,9 @@ def _training_loss_at(learning: Learning, step: int) -> float:
 
 
 def _seconds_between(learning: Learning, step: int) -> float:
-    """Time from the validation of a step to the last one."""
+    """Seconds from the validation of a step to the last one, without those in which the run was paused or stopped."""
     times = [each.time for each in learning.validations if each.step >= step]
-    return max(times) - min(times) if times else 0.0
+    return learning.recorded.seconds_worked(min(times), max(times)) if times else 0.0
 
 
 def stopped_late(learning: Learning) -> Iterator[Finding]:

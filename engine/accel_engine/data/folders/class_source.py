@@ -58,8 +58,10 @@ class ClassFolderSource(FolderSource[str]):
     def looks(self) -> Sequence[tuple[FilesSeen[str, Any], ClassFileForm[Any]]]:
         """The headers of some files, and the form in which all are read."""
         files = [file for split in self.splits.values() for file in split.files]
-        seen = look_at(files, self.form_type.check, self.options, self.form_type.looked_at)
-        return [(seen, self.form_type.of(seen, self.options))]
+        check, limit = self.form_type.check, self.form_type.looked_at
+        seen = look_at(files, check, self.options, limit)
+        decisive = look_at(self.form_files, check, self.options, limit) if self.options.keeps_split else seen
+        return [(seen, self.form_type.of(decisive, self.options))]
 
     def files_of(self, examples: SplitFiles[str]) -> Sequence[Sequence[str]]:
         """The files of some examples."""

@@ -112,7 +112,7 @@ class FilesSeen(Generic[F, H]):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether there are other files."""
+        """Whether there are files that were not looked at."""
         return self.looked_at < self.total
 
     @property

@@ -18,7 +18,7 @@ from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, read_splits
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.source import DatasetEntry, Source
-from accel_engine.data.splits import has_other_validation, split_rows, validate_on_test, without_shares
+from accel_engine.data.splits import has_other_validation, of_own_splits, split_rows, validate_on_test, without_shares
 from accel_engine.errors import DataError, PlanError, file_errors
 from accel_engine.user_paths import is_directory, user_path
 
@@ -174,6 +174,21 @@ class FolderSource(Source, Generic[F]):
             DataError: The folder cannot be read.
             PlanError: The split does not fit the folder.
         """
+        splits = dict(self._own_splits)
+        if self.options.validation_data:
+            splits["validation"] = self.find(_validation_folder(self.options))
+        self.left_out += _with_other_suffixes(self._found)
+        return splits
+
+    @property
+    def form_files(self) -> list[F]:
+        """The files that tell how all are read: not those in the place of a trained model's validation files."""
+        splits = self._own_splits if self.options.keeps_split else self.splits
+        return [file for split in splits.values() for file in split.files]
+
+    @cached_property
+    def _own_splits(self) -> dict[str, SplitFiles[F]]:
+        """The splits of the folder itself."""
         children = {path.name.lower(): path for path in subfolders(self.root)}
         roots = {
             use: next((children[name] for name in names if name in children), None)
@@ -185,10 +200,8 @@ class FolderSource(Source, Generic[F]):
             if roots["train"] and (root := roots[use]) and (held_out := self._find_held_out(root)):
                 splits[use] = held_out
         self.notes += validate_on_test(splits, self.options, str(roots["test"]))
-        shares = without_shares(self.options, validation="validation" in splits, test="test" in splits)
+        shares = without_shares(of_own_splits(self.options, splits), validation=False, test="test" in splits)
         has_validation = "validation" in splits or has_other_validation(self.options)
-        if self.options.validation_data:
-            splits["validation"] = self.find(_validation_folder(self.options))
         if self.options.split == "ordered" and not (has_validation and "test" in splits):
             reason = f"would keep whole classes from training: {self.noun} are ordered by class"
             raise PlanError("split", self.options.split, reason)
@@ -199,7 +212,6 @@ class FolderSource(Source, Generic[F]):
                 splits.setdefault(use, train.select(rows))
             if len(rows) if use == "test" else use == "validation" and not has_validation:
                 self.notes.append(f"{use} split: {len(rows)} of {len(train)} {self.noun}")
-        self.left_out += _with_other_suffixes(self._found)
         return splits
 
     def _find_held_out(self, root: Path) -> SplitFiles[F] | None:

@@ -41,9 +41,9 @@ class ImageForm(ClassFileForm[ImageHeader]):
 
     @classmethod
     def of(cls, seen: FilesSeen[str, ImageHeader], options: DataOptions) -> Self:
-        """The size that the plan says, or the most common one; as many channels as one of the images has.
+        """The size that the plan says, or the most common one; the most channels that an image has.
 
-        Grey has as many bits as one of them has; colours have 8.
+        Grey images get 16 bits if one of them has these; colours get 8.
 
         Raises:
             PlanError: The size is invalid.

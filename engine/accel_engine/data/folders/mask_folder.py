@@ -117,7 +117,7 @@ class MaskFolder(FolderSource[MaskPair]):
     @cached_property
     def looks(self) -> "_Looks":
         """The headers of some images and masks, and the form in which all are read."""
-        every = [pair for split in self.splits.values() for pair in split.files]
+        every = self.form_files
         seen = look_at([pair.image for pair in every], ImageForm.check, self.options)
         pairs = look_at(every, MaskForm.check, self.options)
         images = ImageForm.of(seen, self.options)

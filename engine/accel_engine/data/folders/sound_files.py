@@ -29,7 +29,7 @@ _COUNTED = (_ESTIMATED, "WAV", "WAVEX")
 """Formats of which libsndfile does not believe the header, so that their end need not be looked for."""
 
 _FILLING = 8
-"""Bytes that may lack at the end, which are not samples."""
+"""A file counts as cut if it lacks at least this many bytes of samples."""
 
 _CONTINUATION = 1024
 """Samples, at least, by which a sound is continued before it is resampled."""
@@ -38,10 +38,10 @@ _STEPS = 8
 """A longer sound is cut at a multiple of this part of the length that is kept."""
 
 _NEARLY = 0.999
-"""The first part of a sound is kept that is as loud as the loudest one but for this."""
+"""The first part of a sound is kept that has at least this share of the energy of the loudest part."""
 
 _MOST_RATE, _MOST_RATIO = 1 << 20, 64
-"""Samples per second at most, and how many times as many as wanted, or as few, they may be."""
+"""Samples per second at most, and the largest ratio between them and the wanted ones, either way."""
 
 
 class SoundHeader(NamedTuple):

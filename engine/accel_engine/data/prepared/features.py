@@ -122,7 +122,11 @@ def parse_description(text: str, path: object) -> FeatureDescription:
 
 
 def check_description(description: FeatureDescription, record: bytes, file: object, path: object) -> None:
-    """Check that a record has the features that its description names."""
+    """Check that a record has the features that its description names.
+
+    Raises:
+        DataError: It is not an ``Example``, lacks a feature, or has one of another type or length.
+    """
     found = parse_example(record)
     if found is None:
         raise DataError(f"the first record of {file} is not a tf.train.Example")

@@ -4,7 +4,7 @@ It is a folder with Arrow files and two JSON files, or a folder with one of thes
 downloaded from the hub is a folder with Parquet files. pyarrow reads both; the library itself is not needed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
@@ -42,7 +42,7 @@ class _Splits(msgspec.Struct):
 class _Info(msgspec.Struct, frozen=True):
     """The part of ``dataset_info.json`` that is read."""
 
-    features: dict[str, dict[str, Any]] | None = None
+    features: dict[str, Any] | None = None
 
 
 class _HubInfo(msgspec.Struct):
@@ -62,7 +62,7 @@ class _State(msgspec.Struct, rename={"data_files": "_data_files"}):
 
 
 class HuggingFace(PreparedSource):
-    """A saved dataset; Arrow files that do not fit in memory stay mapped into it."""
+    """A saved dataset. Its Arrow files are mapped into memory, and columns that do not fit there are read as needed."""
 
     takes_window = True
 
@@ -76,6 +76,9 @@ class HuggingFace(PreparedSource):
             if any(name not in table.column_names for table in tables.values()):
                 raise DataError(f"{self.path}: not all splits have the column {name}")
             spec, remark = _spec(feature, [table[name] for table in tables.values()], options.window)
+            if spec is not None and options.keeps_split:  # other data is read as the run's own
+                spec, without = _spec(feature, [table[name] for table in self._own_tables], options.window)
+                remark = remark if spec else without
             if spec is None:
                 left_out.append(f"{name} ({remark})")
             else:
@@ -143,22 +146,39 @@ class HuggingFace(PreparedSource):
         if (self.path / "dataset_dict.json").is_file():
             names = read_json(self.path / "dataset_dict.json", _Splits).splits
             found = {name: self.path / name for name in names}
-        folders, notes = choose_splits(found, self.options)
-        if self.options.validation_data:
-            folders["validation"] = user_path(self.options.validation_data)
-            if not is_file(folders["validation"] / "state.json"):
-                reason = "must be a saved dataset, as data is one"
-                raise PlanError("validation_data", self.options.validation_data, reason)
-        return folders, notes
+        return choose_splits(found, self.options)
+
+    @property
+    def own_splits(self) -> Container[str]:
+        """The splits of the data itself."""
+        return self._splits[0]
+
+    def _given(self, given: str) -> Any:
+        """Where the validation examples are that the plan gives."""
+        folder = user_path(given)
+        if not is_file(folder / "state.json"):
+            raise PlanError("validation_data", given, "must be a saved dataset, as data is one")
+        return folder
 
     @cached_property
-    def _features(self) -> dict[str, dict[str, Any]]:
+    def _features(self) -> dict[str, Any]:
         return read_json(self._splits[0]["train"] / "dataset_info.json", _Info).features or {}
 
     @cached_property
     def _tables(self) -> dict[str, Any]:
+        """The Arrow table of each split."""
+        places, given = self._splits[0], self.options.validation_data
+        return self._open_splits({**places, "validation": self._given(given)} if given else places)
+
+    @cached_property
+    def _own_tables(self) -> Sequence[Any]:
+        """The tables of the data itself, without other validation examples."""
+        own = {use: place for use, place in self._splits[0].items() if use == "validation"}
+        return [*(each for use, each in self._tables.items() if use != "validation"), *self._open_splits(own).values()]
+
+    def _open_splits(self, places: Mapping[str, Any]) -> dict[str, Any]:
         """The Arrow table of each split, mapped into memory."""
-        return {use: _open(folder) for use, folder in self._splits[0].items()}
+        return {use: _open(folder) for use, folder in places.items()}
 
 
 class ParquetFolder(HuggingFace):
@@ -166,16 +186,15 @@ class ParquetFolder(HuggingFace):
 
     @cached_property
     def _splits(self) -> tuple[dict[str, Any], tuple[str, ...]]:
-        files, notes = choose_splits(_parquet_files(self.path), self.options)
-        if given := self.options.validation_data:
-            found = _parquet_files(user_path(given))
-            if not found:
-                raise PlanError("validation_data", given, "must be a folder of Parquet files, as the data is")
-            files["validation"] = [file for each in found.values() for file in each]
-        return files, notes
+        return choose_splits(_parquet_files(self.path), self.options)
+
+    def _given(self, given: str) -> Any:
+        if found := _parquet_files(user_path(given)):
+            return [file for each in found.values() for file in each]
+        raise PlanError("validation_data", given, "must be a folder of Parquet files, as the data is")
 
     @cached_property
-    def _features(self) -> dict[str, dict[str, Any]]:
+    def _features(self) -> dict[str, Any]:
         file = self._splits[0]["train"][0]
         stored = (_read_parquet(file, "read_schema").metadata or {}).get(b"huggingface", b"{}")
         try:
@@ -187,16 +206,14 @@ class ParquetFolder(HuggingFace):
             raise DataError(f"{self.path} is a folder of Parquet files with {reason}, e.g. {file}")
         return features
 
-    @cached_property
-    def _tables(self) -> dict[str, Any]:
+    def _open_splits(self, places: Mapping[str, Any]) -> dict[str, Any]:
         """The table of each split, which is read into memory."""
-        files = self._splits[0]
-        metadata = [_read_parquet(file, "read_metadata") for each in files.values() for file in each]
+        metadata = [_read_parquet(file, "read_metadata") for each in places.values() for file in each]
         size = sum(each.row_group(group).total_byte_size for each in metadata for group in range(each.num_row_groups))
         check_fits_memory(f"reading {len(metadata)} Parquet files of {self.path}", size)
         names = list(self._features)
         tables = {
-            use: [_read_parquet(file, "read_table", columns=names) for file in each] for use, each in files.items()
+            use: [_read_parquet(file, "read_table", columns=names) for file in each] for use, each in places.items()
         }
         return {use: import_pyarrow(self.path).concat_tables(each) for use, each in tables.items()}
 
@@ -233,7 +250,7 @@ def _open(folder: Path) -> Any:
     return pa.concat_tables(tables)
 
 
-def _spec(feature: Mapping[str, Any], columns: list[Any], window: int | None) -> tuple[ArraySpec | None, str]:
+def _spec(feature: Any, columns: list[Any], window: int | None) -> tuple[ArraySpec | None, str]:
     """The spec of a column, and why it is padded or cannot be used; empty for neither.
 
     Lists of several lengths get the length of the window, or of the longest list.

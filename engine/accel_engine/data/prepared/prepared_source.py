@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,9 +18,9 @@ from accel_engine.data.pixel_scaling import PIXELS, ValueRange, is_image
 from accel_engine.data.prepared.columns import ColumnSource, SourceColumn, SourceColumns, decode_columns, row_bytes
 from accel_engine.data.roles import Roles
 from accel_engine.data.source import DatasetEntry, EntryColumn, Source, parse_size
-from accel_engine.data.splits import split_rows, split_sizes, without_shares
+from accel_engine.data.splits import of_own_splits, split_rows, split_sizes, without_shares
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
-from accel_engine.data.targets import named_classes
+from accel_engine.data.targets import named_classes, sparse_labels
 from accel_engine.errors import DataError
 from accel_engine.image_files import parse_header
 
@@ -68,6 +68,11 @@ class PreparedSource(Source):
             DataError: The data is damaged.
             PlanError: An option does not fit.
         """
+
+    @property
+    def own_splits(self) -> Container[str]:
+        """The splits of the data itself, without other validation examples."""
+        return self.count()
 
     @abstractmethod
     def count(self) -> Mapping[str, int | None]:
@@ -122,7 +127,8 @@ class PreparedSource(Source):
         if task == "classification" and len(layout.roles.targets) == 1:
             splits, names = _with_classes(splits, names, layout.roles.targets[0])
         unlabelled = [f"the {use} split has no labels: it is not used" for use in found if use not in splits]
-        splits, notes = _divided(splits, options, is_labelled=bool(names))
+        own = of_own_splits(options, [use for use in splits if use in self.own_splits])
+        splits, notes = _divided(splits, own, is_labelled=bool(names))
         kind, values = _kind_and_range(layout.roles, layout.specs, layout.images)
         return Dataset(
             layout.name or self.entry.name,
@@ -193,9 +199,11 @@ def _with_classes(
         class_names = form.names
         labels = {use: form.convert(each, name) for use, each in labels.items()}
     labels = {use: each for use, each in labels.items() if use == "train" or not np.all(each == -1)}
+    if not class_names and labels["train"].ndim == 1:
+        sparse_labels(labels["train"], name)
     names = class_names or tuple(map(str, range(1 + max(int(np.max(each)) for each in labels.values()))))
     for use, each in labels.items():
-        wrong = (each < 0) | (each >= len(names))
+        wrong = (each < 0) | (each >= len(names)) | (each != np.floor(each))
         if wrong.any():
             row = int(np.argmax(wrong))
             where = f"example {row} of the split {use}"
@@ -218,7 +226,7 @@ def _divided(
     if len(rows.test):
         notes.append(f"test split: {len(rows.test)} of {len(train)} examples")
     shares = {use: _select(train, own_rows) for use, own_rows in rows._asdict().items() if len(own_rows)}
-    return {**splits, **shares} if len(shares) > 1 else splits, notes
+    return {**shares, **splits, "train": shares["train"]}, notes
 
 
 def _select(split: Split, rows: npt.NDArray[np.intp]) -> Split:

@@ -81,7 +81,11 @@ class RecordColumns:
         return f"{', '.join(wrong)} has numbers that are NaN or infinite" if wrong else None
 
     def _parse(self, contents: list[bytes], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """The features of records; images as their bytes. None if there are no records."""
+        """The features of records, images as their bytes; an empty dictionary without records.
+
+        Raises:
+            OpError: A record cannot be parsed.
+        """
         if not contents:
             return {}
         with tf.device("/CPU:0"):

@@ -110,7 +110,11 @@ def first_records(path: Path, count: int) -> list[bytes]:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file is packed, so that only unpacking it tells its records."""
+    """Whether a file is packed, so that only unpacking it tells its records.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
     return _is_packed(_mapped(path)[:_BEFORE].tobytes())
 
 

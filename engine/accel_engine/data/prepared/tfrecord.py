@@ -1,6 +1,6 @@
 """TFRecord files whose features are described beside them, on this machine or in Google Cloud Storage."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
@@ -47,10 +47,18 @@ class TFRecord(PreparedSource):
     @cached_property
     def files(self) -> dict[str, list[str]]:
         """The files of each split."""
-        files, self._split_notes = choose_splits(self._find(self._root), self.options)
-        if self.options.validation_data:
-            files["validation"] = self._find(self._validation_root())["train"]
-        return files
+        own, given = self._own_files[0], self.options.validation_data
+        return {**own, "validation": self._find(self._validation_root())["train"]} if given else own
+
+    @property
+    def own_splits(self) -> Container[str]:
+        """The splits of the data itself."""
+        return self._own_files[0]
+
+    @cached_property
+    def _own_files(self) -> tuple[dict[str, list[str]], tuple[str, ...]]:
+        """The files of each split of the data itself, and notes."""
+        return choose_splits(self._find(self._root), self.options)
 
     @cached_property
     def description(self) -> FeatureDescription:
@@ -84,7 +92,7 @@ class TFRecord(PreparedSource):
         if padded:
             changes += (Change("padded", "lists of other lengths", detail=f"{', '.join(padded)}; longer ones are cut"),)
         images = tuple(name for name, each in features.items() if each.encoding == "image")
-        return Layout(specs, roles, images, self.description.class_names, self._split_notes, changes)
+        return Layout(specs, roles, images, self.description.class_names, self._own_files[1], changes)
 
     def count(self) -> Mapping[str, int | None]:
         """Number of records of each split; ``None`` if there are many, or if they are packed."""

@@ -137,8 +137,8 @@ def _are_batches(batch: Batch) -> bool:
 class PyDatasetStream(PassStream):
     """Batches of a ``PyDataset``.
 
-    The batch at an index is read with its own random states, so that it does not depend on those before it;
-    ``on_epoch_begin`` and ``on_epoch_end`` are called once for every pass before it.
+    The batch at an index is read with its own random states, unless the ``PyDataset`` has several workers. So it does
+    not depend on earlier batches. ``on_epoch_begin`` is called once per pass, ``on_epoch_end`` at the next one.
 
     Args:
         dataset: The ``PyDataset``.

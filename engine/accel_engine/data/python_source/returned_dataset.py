@@ -27,7 +27,7 @@ from accel_engine.data.python_source.returned import (
 from accel_engine.data.python_source.tf_data_stream import TfDataStream
 from accel_engine.data.series.array_series import windowed_splits
 from accel_engine.data.source import DatasetEntry, parse_size
-from accel_engine.data.splits import without_shares
+from accel_engine.data.splits import of_own_splits, without_shares
 from accel_engine.data.structure import ArraySpec, Batch, named_leaves
 from accel_engine.data.targets import TargetForm
 from accel_engine.errors import DataError, FieldValue, PlanError, join_words
@@ -107,6 +107,7 @@ def load_returned(entry: DatasetEntry, options: DataOptions) -> Dataset:
         raise missing_image_size(entry.name, options)
     if options.validation_data:
         own, validation = _call(options.validation_data, replace(options, validation_data=""), "validation_data")
+        options = of_own_splits(options, returned.splits)
         calls["validation"] = own["train"]
         returned = replace(returned, splits={**returned.splits, "validation": validation.splits["train"]})
     with _titled(f"{calls['train'].user.title}:"):

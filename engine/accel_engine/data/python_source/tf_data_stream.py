@@ -179,7 +179,7 @@ def _kind(dataset: tf.data.Dataset) -> str:
 def _effects(dataset: tf.data.Dataset) -> str:
     """The parts of earlier passes that must be repeated, so that later passes give the same batches.
 
-    ``nothing``; ``iterator``: their iterators are made; ``first batch``: that is read, too; ``all`` of their batches.
+    ``nothing``; ``iterator``: each makes its iterator; ``first batch``: each reads that, too; ``all``: all batches.
     """
     kinds, steps = [], [dataset]
     while steps:

@@ -14,7 +14,7 @@ from accel_engine.data.series.series import check_kind, choose_series_roles
 from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
 from accel_engine.data.source import DatasetEntry, EntryColumn
-from accel_engine.data.splits import split_names, validate_on_test
+from accel_engine.data.splits import of_own_splits, split_names, validate_on_test
 from accel_engine.errors import DataError, FieldValue, PlanError, join_words
 from accel_engine.words import numbers
 
@@ -46,7 +46,8 @@ def windowed_arrays(
         DataError: The arrays cannot be used.
         PlanError: An option does not fit the arrays.
     """
-    return windowed_splits(name, _by_split(arrays, validation, options), options)
+    own = of_own_splits(options, _in_one_file(arrays, options))
+    return windowed_splits(name, _by_split(arrays, validation, options), own)
 
 
 def windowed_splits(name: str, splits: Mapping[str, Mapping[str, npt.NDArray[Any]]], options: DataOptions) -> Dataset:
@@ -88,7 +89,7 @@ def survey_arrays(
         entry: The entry of the file.
         headers: Shape and type of each array.
         options: The plan's window, horizon, columns and split.
-        validation: Those of a file with validation data.
+        validation: The headers of a file with validation data.
 
     Raises:
         DataError: The arrays cannot be used.

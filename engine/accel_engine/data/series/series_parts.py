@@ -101,7 +101,7 @@ def window_counts(rows: int, options: DataOptions) -> Counts:
 
 
 def too_few_rows(rows: int, options: DataOptions) -> PlanError:
-    """The error about series of which none has rows for a window in each part; the longest has ``rows``."""
+    """The error if no series has enough rows for a window in each part; the longest has ``rows``."""
     parts, span = sum(parts_of(options)), span_of(options)
     each = f"needs {options.window} rows and {options.horizon} to predict"
     if parts == 1:

@@ -53,7 +53,7 @@ def windowed(
         PlanError: An option does not fit the table, or there are too few rows.
     """
     others = {number: each for number, each in ((VALIDATION, validation), (TEST, test)) if each is not None}
-    options = without_shares(options, validation=VALIDATION in others and not options.keeps_split, test=TEST in others)
+    options = without_shares(options, validation=VALIDATION in others, test=TEST in others)
     series = order_series(table, options)
     part, notes = _divide(series, options) if parts is None else (parts[series.order], ())
     starts = _window_starts(series, part, options)

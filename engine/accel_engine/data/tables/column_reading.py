@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,16 +29,16 @@ from accel_engine.errors import DataError, FieldValue
 from accel_engine.words import numbers
 
 COUNTED_ROWS = 20
-"""Rows at least that whole numbers in the first column count to be the rows' numbers, whatever its name."""
+"""Whole numbers in the first column are row numbers, whatever its name, if they count at least this many rows."""
 
 _UNIQUE = 10
-"""Categories that hardly repeat are said if there are more than this."""
+"""A note tells that categories hardly repeat if there are more than this."""
 
 _SAMPLE = 1000
 """Values that are looked at first for a decimal mark, and for an example."""
 
 _EXACT = 2**53
-"""Whole numbers below this are exact as float64, and none is rounded to one."""
+"""float64 has whole numbers below this exactly, and rounds no other number to them."""
 
 _KEY_NAME = re.compile(
     r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: [\d.]+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"
@@ -163,7 +164,8 @@ class ColumnReading:
         if types.is_temporal(cells.type):
             return self._from_times(cells, kind)
         if is_number:
-            return self._from_numbers(cells, kind)
+            marks = pc.is_in(cells.cast(pa.float64(), safe=False), value_set=pa.array(_numbers_in(named), pa.float64()))
+            return self._from_numbers(pc.if_else(marks, pa.scalar(None, cells.type), cells), kind)
         if not types.is_string(cells.type):
             return TableColumn(self.name, "other", np.full(len(cells), None, object), cells.null_count)
         plain = self._plain_numbers(cells, ".") if kind in ("", "number") and not named else None
@@ -185,6 +187,8 @@ class ColumnReading:
     def _from_times(self, cells: Any, kind: str) -> TableColumn:
         import pyarrow as pa
 
+        if cells.null_count == len(cells):
+            return self._from_texts(pa.chunked_array([pa.nulls(len(cells), pa.string())]), kind)
         if kind in ("", "date"):
             return date_column_of(self.name, timestamps(cells), "")
         if kind == "number":
@@ -446,3 +450,12 @@ def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> No
         raise DataError(
             f"{path.name} has no {noun} {', '.join(lacking)}, which the model needs; it has {', '.join(given)}"
         )
+
+
+def _numbers_in(texts: tuple[str, ...]) -> list[float]:
+    """The numbers among some texts."""
+    found = []
+    for text in texts:
+        with suppress(ValueError):
+            found.append(float(text))
+    return found

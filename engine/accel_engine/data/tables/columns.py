@@ -29,7 +29,7 @@ _MARKS = frozenset(
 """Texts that mean a missing value where all others are numbers or dates, in lower case."""
 
 _MAX_MARKS = 5
-"""The most different ones that a column has."""
+"""The most different texts of these in a column whose other texts are numbers or dates."""
 
 _SAMPLES = 5
 _SHOWN_COLUMNS = 8
@@ -154,10 +154,12 @@ def _detail(column: TableColumn) -> str:
     if column.kind in ("empty", "other"):
         return ""
     known = column.values[~column.missing_rows]
+    if not len(known):
+        return ""
     if column.kind == "date":
         return " to ".join(_date(seconds) for seconds in (known.min(), known.max()))
     if known.dtype != object:
-        return f"{numbers.value(known.min())} to {numbers.value(known.max())}" if len(known) else ""
+        return f"{numbers.value(known.min())} to {numbers.value(known.max())}"
     counts = Counter(known.tolist())
     if column.kind in ("text", "key"):
         return f"{len(counts):,} different"

@@ -66,7 +66,7 @@ def date_column(
         is_declared: Whether it is known to have dates, so that numbers are dates, too.
 
     Returns:
-        If too few texts are dates, what is to say of those that are.
+        The column; if too few texts are dates, the notes on it, which may be empty.
 
     Raises:
         DataError: A declared column has no dates that can be read, or a column has dates of another format than in the

@@ -34,7 +34,7 @@ _SAME = (("[\u2212\u2012\u2013\u2014]", "-"), ("[\u00a0\u2007\u2009\u202f]", " "
 """Other characters for minus signs, spaces and apostrophes."""
 
 _SIGNS = (("first", "-"), ("second", "-"), ("last", "-"), ("opened", "("), ("second", "("))
-"""Parts that mean a number below zero; people write the last two."""
+"""Parts that mean a number below zero, and what they are; programs write only the first two."""
 
 _INFINITE = r"^[+-]?(?i:inf|infinity)$"
 

@@ -99,14 +99,14 @@ def last_windows(
         file: The name of the file, for messages.
         columns: Its columns.
         features: The columns of a window.
-        options: Have the window, the time and the group.
+        options: The window, and the columns of the time and the group.
 
     Returns:
         The names of the series; the windows that can be predicted, ``[readable, window, features]``, or ``None``; and
         why the others cannot be, by their place.
 
     Raises:
-        DataError: A column is missing.
+        DataError: A column is missing, or is not of numbers or times.
     """
     check_columns(Path(file), [*features, *(name for name in (options.time, options.group) if name)], columns)
     # Rows that are not finite matter only in the last window.

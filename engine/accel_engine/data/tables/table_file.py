@@ -30,7 +30,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 """The suffixes of tables."""
 
 _FIRST_BLOCK = 1 << 20
-"""Bytes of a CSV file that are parsed at a time, where only the first rows are read; otherwise as many as a row has."""
+"""Bytes of a CSV file that are parsed at a time where only its first rows are read; else as many as a row may have."""
 
 _BATCH = 1 << 16
 """Rows of a Parquet file read at a time."""
@@ -68,7 +68,7 @@ def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, prog
         progress: Reports the number of rows read.
 
     Raises:
-        DataError: PyArrow is not installed, or the file cannot be read.
+        DataError: PyArrow is not installed, or the file cannot be read or has no rows.
     """
     suffix = path.suffix.lower()
     with _errors_named(path):
@@ -109,7 +109,7 @@ def _is_encoding(error: Exception) -> bool:
 
 
 def _read_text(path: Path, read: Callable[[str], Cells]) -> Cells:
-    """Read a file of text in its encoding: UTF-8 or, if it is not that, Windows' Western one, which extends Latin-1.
+    """Read a file in the encoding that its first bytes tell, else UTF-8, else Windows-1252, which extends Latin-1.
 
     Args:
         path: The file.

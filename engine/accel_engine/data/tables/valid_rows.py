@@ -90,7 +90,7 @@ def valid_rows(
     problems += [(np.isinf(columns[name].values), f"an infinite number in {_columns((name,))}") for name in numbers]
     weights = None
     if roles.weight:
-        weights = columns[roles.weight].values.astype(np.float32)
+        weights = _weights(path, columns[roles.weight])
         problems.append((~(weights >= 0), f"no weight of 0 or more in {_columns((roles.weight,))}"))
     if roles.time:
         problems.append((columns[roles.time].missing_rows, f"no value in {_columns((roles.time,))}"))
@@ -139,6 +139,21 @@ def read_validation_file(
         raise PlanError("validation_data", options.validation_data, reason)
     weight = roles.weight if roles.weight in found.columns else ""
     return path, found, replace(roles, split="", time="", weight=weight)
+
+
+def _weights(path: Path, column: TableColumn) -> npt.NDArray[np.float32]:
+    """The sample weights of a column.
+
+    Raises:
+        DataError: The column has other values than numbers.
+    """
+    known = np.flatnonzero(~column.missing_rows)
+    if len(known) and (column.kind == "date" or column.values.dtype == object):
+        found = (
+            f"{path}: the column {column.name} has {cell_text(column, int(known[0]))}, but sample weights are numbers"
+        )
+        raise DataError(f"{found} of 0 or more: rename it, or leave it out with --ignore {column.name}")
+    return column.values.astype(np.float32)
 
 
 def _drop(

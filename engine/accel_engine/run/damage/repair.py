@@ -1,6 +1,7 @@
 """Saves what is whole of a damaged run to a new run."""
 
 import os
+import shlex
 import shutil
 import zipfile
 import zlib
@@ -14,7 +15,15 @@ from accel_engine.run.damage.repaired_rows import SavedCount, copy_whole_rows, i
 from accel_engine.run.damage.salvage import copy_readable
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.checkpoint_files import find_damage, steps_in
-from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, latest_checkpoint, make_private
+from accel_engine.run.directory.run_paths import (
+    CHECKPOINTS,
+    LOG,
+    MODEL,
+    WORKERS,
+    host_of_run,
+    latest_checkpoint,
+    make_private,
+)
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.creation import new_run
 from accel_engine.run.runs.worker_runs import path_of, worker_runs_of
@@ -53,9 +62,12 @@ def repair_run(directory: Path) -> Repair | None:
         The new run; ``None`` if nothing is damaged.
 
     Raises:
-        RunError: The run is being trained or has another version of the format, nothing of it can be saved, or the new
-            one cannot be written.
+        RunError: The run is on a host, is being trained or has another version of the format, nothing of it can be
+            saved, or the new one cannot be written.
     """
+    if host := host_of_run(directory):
+        there = f"accel-tui repair {shlex.quote(directory.name)}"
+        raise RunError(f"run {directory.name} is on {host}: repair it there with {there}")
     _refuse_live(directory)
     if _is_whole(directory):
         return None

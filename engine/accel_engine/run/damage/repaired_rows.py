@@ -46,7 +46,7 @@ class SavedCount:
     saved: int = 0
     """Number of rows that were saved."""
     lost: int = 0
-    """Number of damaged rows; of rows that cannot be read at most, as some of them may have been deleted before."""
+    """Number of damaged rows. Rows that cannot be read are counted at most: some may have been deleted before."""
 
     def __add__(self, other: "SavedCount") -> "SavedCount":
         return SavedCount(self.saved + other.saved, self.lost + other.lost)

@@ -92,7 +92,7 @@ class WriterLock:
         self.release()
 
     def set_flag(self, number: int | None) -> None:
-        """Set a flag, from 0 to before :data:`FLAGS`, in place of any other; ``None`` for none."""
+        """Set a flag, a number below :data:`FLAGS`, in place of any other; ``None`` for none."""
         if _SET is None:
             return
         with suppress(OSError):  # the file system of an old server may lock whole files only

@@ -88,7 +88,7 @@ def reference(directory: Path) -> str:
 def host_function(name: str) -> Callable[..., Any]:
     """A function for runs whose directory mirrors a run of a host, as ``module:function`` of :mod:`accel_engine.hosts`.
 
-    It is named by a text: hosts are reached with all that runs are made of, not the other way round.
+    It is imported only now, as :mod:`accel_engine.hosts` imports this module.
     """
     return pkgutil.resolve_name(f"accel_engine.hosts.{name}")
 

@@ -102,7 +102,8 @@ class RunInfo:
     launched: bool = False
     """Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted."""
     clock_offset: float | None = None
-    """:data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine."""
+    """:data:`accel_engine.clock.OFFSET` of its engine, by this machine's clock; ``None`` for an engine of another
+    machine, unless its run is mirrored."""
     waiting: DiskProblem | None = None
     """Why its live engine waits for the disk; ``None`` if it does not."""
     is_directory_lost: bool = False
@@ -186,6 +187,9 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
     Args:
         database: The run.
         watched: Whether a run whose engine will be started again is starting; else it has the status of its end.
+
+    Raises:
+        RunError: It cannot be read, or its host tells a state that this version does not know.
     """
     directory, meta = database.directory, read_meta(database)
     script, source, bench, plan = meta.get("script", ""), meta.get("source"), meta.get("bench", ""), meta.get("plan")

@@ -52,7 +52,7 @@ class EarlyStopping:
         return self._best[1] if self._best else None
 
     def waited(self, event: Event) -> int | None:
-        """Values without improvement up to an event that was observed; ``None`` without patience or such a value."""
+        """Values without improvement up to an event; ``None`` without patience, or if the event gives no such value."""
         return self._waited if self._patience is not None and isinstance(event, self._kind) else None
 
     @property
@@ -69,7 +69,7 @@ class EarlyStopping:
         return f"early stopping: no better {self._monitor.replace('_', ' ')} in {since}; best: {best}"
 
     def best_among(self, steps: Iterable[int]) -> int | None:
-        """The step with the best value, of those whose value is known; ``None`` if there is none."""
+        """:attr:`best_step` if it is one of them, else the one with the best value; ``None`` if no value is known."""
         known = {step: self._values[step] for step in steps if math.isfinite(self._values.get(step, math.nan))}
         if self.best_step in known:
             return self.best_step  # which need not be the very best one, with min_delta

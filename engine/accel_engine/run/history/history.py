@@ -75,7 +75,7 @@ class CureChange:
 class History:
     """The history of a run.
 
-    When a run continues from an earlier checkpoint, all that came after that is forgotten.
+    When a run continues from a checkpoint, the epochs, validations and checkpoint after it are forgotten.
     """
 
     started: events.RunStarted | None = None
@@ -158,12 +158,18 @@ class History:
     def seconds_worked(self) -> float | None:
         """Seconds that engines worked on the run up to the latest end, without the time in between.
 
-        For an engine that exited unexpectedly, up to its last event. ``None`` if unknown.
+        ``None`` if unknown.
         """
         if self.started is None or self.earlier_seconds is None:
             return None if self.started else 0.0
-        last = self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time)
-        return self.earlier_seconds + last
+        return self.earlier_seconds + self.latest_seconds
+
+    @property
+    def latest_seconds(self) -> float:
+        """Seconds that the latest engine worked; for one that exited unexpectedly, up to its last event."""
+        if self.started is None:
+            return 0.0
+        return self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -243,6 +249,15 @@ def read_session(directory: Path) -> Session:
     """
     kinds = (events.RunStarted, events.Recovered, events.LearningRateChanged, events.CommandAnswered)
     return read_history(directory, *kinds).session
+
+
+def read_epochs(directory: Path, step: int) -> int:
+    """The completed epochs of a run at a step.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    return int(read_history(directory, events.ModelBuilt, events.EpochEnded).trained_epochs(step)) if step else 0
 
 
 def stored_history(database: RunDatabase, *kinds: type[Event]) -> History:

@@ -52,7 +52,7 @@ def create(plan: Plan, *, queued: bool = False, study: str = "", trial: int | No
 
     Raises:
         RunError: The directory of runs cannot be written.
-        PlanError: The plan's initial weights do not exist.
+        PlanError: The plan's initial weights do not exist, or their run has none yet.
     """
     plan = with_found_weights(resolve(plan).with_chosen_model().plan.absolute())
     directory = _new_directory(plan.title)
@@ -208,7 +208,7 @@ def assign_process(directory: Path, pid: int) -> None:
     """Record which process will train the run, so that its exit is noticed even before its first event.
 
     Raises:
-        RunError: The run cannot be written, or another process trains it.
+        RunError: The run cannot be written, another process trains it, or it is on a host.
     """
     _check_is_here(directory)
     with writing(directory) as database:
@@ -237,7 +237,7 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
         queued: Whether it waits until :func:`assign_process` gives it an engine, however long that takes.
 
     Raises:
-        RunError: The run is being trained, or cannot be written.
+        RunError: The run is being trained, is on a host, or cannot be written.
         PlanError: Its checkpoint does not fit the plan, or the plan's epochs are already trained.
     """
     _check_is_here(directory)

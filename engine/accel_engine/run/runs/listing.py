@@ -172,7 +172,7 @@ def _run_parents() -> list[Path]:
 
 
 def list_runs() -> list[RunSummary]:
-    """List all runs of this user on this machine, newest first; one that cannot be read has a ``problem``."""
+    """List the runs of this user and the mirrored ones, newest first; one that cannot be read has a ``problem``."""
     runs = RunList()
     runs.refresh()
     return list(runs.runs)
@@ -188,6 +188,7 @@ def find_run(reference: str) -> Path:
 
     Raises:
         UsageError: No run matches, or a prefix is ambiguous; or there are only benches for ``last``.
+        RunError: The host of ``HOST:`` cannot be reached.
     """
     if not reference.strip():
         raise UsageError("name a run: its id, a prefix of its id, its name, or last")

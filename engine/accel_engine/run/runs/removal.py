@@ -63,7 +63,7 @@ def remove(directory: Path) -> None:
     The database is deleted last, so that a partly deleted run is still listed.
 
     Raises:
-        RunError: As raised by :func:`count_contents`, or a file cannot be deleted.
+        RunError: As raised by :func:`count_contents`, another machine writes it, or a file cannot be deleted.
     """
     if host_of_run(directory):
         host_function("mirrored_runs:remove")(directory)

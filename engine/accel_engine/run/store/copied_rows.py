@@ -44,7 +44,7 @@ class Position:
     """The digest of its ``meta``."""
     event: int = 0
     chunk: int = 0
-    """Ids of its last rows; 0 for none, as below."""
+    """Id of the last row of ``chunk``, as ``event``, ``sample`` and ``media`` have it of theirs; 0 for none."""
     stop: int = 0
     """The step after its last one."""
     summaries: tuple[int, ...] = (0,) * len(schema.SPANS)

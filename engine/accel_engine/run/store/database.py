@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from accel_engine.errors import DatabaseError, RunError
-from accel_engine.run.directory.run_paths import repair_command
+from accel_engine.run.directory.run_paths import host_of_run, repair_command
 from accel_engine.run.store import schema
 from accel_engine.run.store.read_only_file import ReadOnlyFile
 from accel_engine.versioned_database import CommandDatabase, DatabaseRow, Time, connect, convert_row, create_database
@@ -77,7 +77,10 @@ class RunDatabase(CommandDatabase):
         self.directory = directory
         self.file = (0, 0)
         self._read_only: ReadOnlyFile | None = None
-        cure = f"Save what is whole: {repair_command(directory)}"
+        if host := host_of_run(directory):
+            cure = f"It is a copy of a run of {host}: delete {directory}, and it is copied again"
+        else:
+            cure = f"Save what is whole: {repair_command(directory)}"
         super().__init__(directory / DATABASE, f"run {directory.name}", SCHEMA_VERSION, cure=cure, read_only=read_only)
 
     def _connect(self, *, read_only: bool) -> sqlite3.Connection:
@@ -193,11 +196,11 @@ class RunDatabase(CommandDatabase):
         )
 
     def chunks(self, series: Collection[str], after: int = 0, limit: int = _ALL) -> list[schema.StoredChunk]:
-        """Up to ``limit`` chunks after an id, oldest first, with the values of ``series``, which are all of the run."""
+        """Up to ``limit`` chunks after an id, oldest first, with the values of ``series``: all series of the run."""
         return list(self._chunks(series, "WHERE id > ? ORDER BY id LIMIT ?", after, limit, has_all_series=True))
 
     def new_chunks(self, series: Collection[str], after: int) -> Iterator[schema.StoredChunk]:
-        """The chunks after an id, oldest first, with the values of ``series``, which are all of the run."""
+        """The chunks after an id, oldest first, with the values of ``series``: all series of the run."""
         return self._chunks(series, "WHERE id > ? ORDER BY id", after, has_all_series=True)
 
     def put_chunk(self, chunk: schema.ChunkRow, series: Mapping[str, bytes | None]) -> None:
@@ -214,7 +217,7 @@ class RunDatabase(CommandDatabase):
         return chunk.stop if chunk else 0
 
     def chunks_between(self, first: int, last: int, series: Collection[str]) -> list[schema.StoredChunk]:
-        """The chunks with a step from ``first`` to before ``last``, with the values of ``series``."""
+        """The chunks with steps from ``first`` to before ``last``, and the one before if ``first`` is in a gap."""
         condition = (
             "WHERE first_step < ? AND first_step >= "
             "coalesce((SELECT max(first_step) FROM chunk WHERE first_step <= ?), 0) ORDER BY first_step"
@@ -247,7 +250,7 @@ class RunDatabase(CommandDatabase):
         return (chunk.id, chunk.stop) if chunk else (0, 0)
 
     def end_before(self, step: int, default: float) -> float:
-        """End time of the last chunk that begins before a step."""
+        """End time of the last chunk that begins before a step; ``default`` without one."""
         chunk = self.row("chunk", schema.ChunkRow, "WHERE first_step < ? ORDER BY first_step DESC", (step,))
         return chunk.ended if chunk else default
 

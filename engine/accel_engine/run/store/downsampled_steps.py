@@ -99,7 +99,7 @@ def decode_summary(row: SummaryRow) -> Buckets:
     """The buckets of a row.
 
     Raises:
-        ValueError: No steps have these statistics, or they are of no such steps.
+        ValueError: No steps have these statistics, or no row begins at this step.
     """
     if row.first_step % SPANS[row.level] or len(row.buckets) != ROW * BUCKET.itemsize:
         raise ValueError("it has not the steps of a row")

@@ -26,7 +26,9 @@ OTHERS_SECONDS = 5.0
 """Interval of writing changes of nonessential readings; a reading that becomes available or missing is written at
 once."""
 
-ESSENTIAL = frozenset({"utilization", "memory_used", "temperature", "power", "throttling", "engine_memory"})
+ESSENTIAL = frozenset(
+    {"utilization", "memory_used", "temperature", "power", "throttling", "engine_memory", "allocated_peak"}
+)
 """Readings whose changes are written with every sample."""
 
 MAX_READINGS = 1 << 10

@@ -19,6 +19,9 @@ Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=1 << 10)]
 
 Step: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_STEP)]
 
+MAX_SERIES = 1_900
+"""Most series of a run: tables of SQLite have at most 2,000 columns."""
+
 SPANS = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
 """Steps per row of each level of ``summary``, finest first."""
 
@@ -169,7 +172,7 @@ def decode_chunk(row: tuple[Any, ...], has_all_series: bool) -> StoredChunk:
 
     Args:
         row: The values of :class:`ChunkRow` and of series.
-        has_all_series: Whether these are all of the run; at least one has values then.
+        has_all_series: Whether these are all series of the run, of which one must have values.
 
     Raises:
         ValueError: A value is not valid in a chunk.

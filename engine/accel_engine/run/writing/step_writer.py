@@ -1,15 +1,20 @@
 """Adds, deletes and reads the steps of a run that is being written."""
 
+import math
+import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from accel_engine.errors import RunError
 from accel_engine.run.store.database import RunDatabase
-from accel_engine.run.store.schema import MAX_CHUNK, MAX_STEP, SPANS
+from accel_engine.run.store.schema import MAX_CHUNK, MAX_SERIES, MAX_STEP, SPANS
 
 if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need it
     import numpy as np
     import numpy.typing as npt
+
+_MISSING = struct.pack("<f", math.nan)
+"""The value of a step without one."""
 
 
 class StepWriter:
@@ -30,7 +35,7 @@ class StepWriter:
 
     def add(
         self, database: RunDatabase, first_step: int, started: float, ended: float, columns: Mapping[str, bytes]
-    ) -> None:
+    ) -> list[str]:
         """Add a chunk; steps from its first one on are deleted.
 
         Args:
@@ -39,12 +44,23 @@ class StepWriter:
             started: Seconds since the Unix epoch.
             ended: Seconds since the Unix epoch.
             columns: Values of each step by series name, of :func:`pack_chunk`.
+
+        Returns:
+            The series that are left out, as the run has :data:`MAX_SERIES` others.
         """
+        left_out = []
         for name in columns:
-            if name not in self._series:
-                database.add_series(name)
-                self._series = (*self._series, name)
+            if name in self._series:
+                continue
+            if len(self._series) >= MAX_SERIES:
+                left_out.append(name)
+                continue
+            database.add_series(name)
+            self._series = (*self._series, name)
         count = _count(columns)
+        if left_out:  # of a chunk, one series at least is stored
+            known = {name: values for name, values in columns.items() if name not in left_out}
+            columns = known or {self._series[0]: count * _MISSING}
         last = first_step + count
         if first_step >= self.end and last // SPANS[0] == self.end // SPANS[0]:
             database.add_chunk(first_step, count, started, ended, columns)
@@ -56,6 +72,7 @@ class StepWriter:
                 database.add_chunk(first_step, count, started, ended, columns)
                 downsampled_steps.extend(database, last)
         self.end = last
+        return left_out
 
     def delete(self, database: RunDatabase, step: int) -> None:
         """Delete the steps from ``step`` on."""
@@ -69,9 +86,8 @@ class StepWriter:
 
         rows = database.chunks_between(first, last, self._series)
         rows = [row for row in rows if first <= row.chunk.first_step and row.chunk.stop <= last]
-        missing = np.float32(np.nan).tobytes()
         packed = {
-            name: b"".join(row.series[index] or row.chunk.count * missing for row in rows)
+            name: b"".join(row.series[index] or row.chunk.count * _MISSING for row in rows)
             for index, name in enumerate(self._series)
             if any(row.series[index] for row in rows)
         }

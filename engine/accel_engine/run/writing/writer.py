@@ -14,7 +14,7 @@ from accel_engine.json_values import encode
 from accel_engine.run.directory.disk_problem import waits_for_disk
 from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.engine.memory_loss import log_size
-from accel_engine.run.store.schema import check_times
+from accel_engine.run.store.schema import MAX_SERIES, check_times
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.run.writing.owned_run import OwnedRun
 from accel_engine.run.writing.step_writer import pack_chunk
@@ -48,6 +48,7 @@ class RunWriter(OwnedRun):
     def __init__(self, directory: Path, *, waits: bool = False) -> None:
         super().__init__(directory, waits=waits)
         self._media_bytes: int | None = None
+        self._has_left_out = False
 
     @waits_for_disk
     def write_plan(self, plan: "Plan") -> None:
@@ -74,7 +75,7 @@ class RunWriter(OwnedRun):
 
     @waits_for_disk
     def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:
-        """Add a chunk of steps.
+        """Add a chunk of steps. A run has at most :data:`MAX_SERIES` series: others are left out, with a warning.
 
         Args:
             first_step: Steps taken in the run before it; steps recorded from there on are deleted.
@@ -88,7 +89,12 @@ class RunWriter(OwnedRun):
         check_times(started, ended)
         columns = pack_chunk(first_step, series)
         with self._writing():
-            self._steps.add(self._database, first_step, started, ended, columns)
+            left_out = self._steps.add(self._database, first_step, started, ended, columns)
+        if left_out and not self._has_left_out:  # a script may have a new name in each step
+            self._has_left_out = True
+            names = f"{numbers.listed(left_out)}, and others that come later"
+            message = f"a run has at most {MAX_SERIES:,} series; left out from step {first_step:,} on: {names}"
+            self.write_event(Warned(time=clock.now(), message=message))
 
     def write_samples(self, samples: Sequence[Sample]) -> None:
         """Add device samples; those that cannot be written are held in memory, and written with later ones."""
@@ -100,7 +106,7 @@ class RunWriter(OwnedRun):
 
     @waits_for_disk
     def write_diagnostics(self, item: "DiagnosticsItem", step: int) -> None:
-        """Write diagnostics of a step, replacing the ones of the same kind."""
+        """Write diagnostics of a step in place of the last ones of their kind."""
         from accel_engine.run import diagnostics  # see above
 
         name, (head, body) = diagnostics.row_name(item), diagnostics.serialize(item)

@@ -108,7 +108,7 @@ def percentile_interval(samples: Floats, confidence: float) -> ConfidenceInterva
 
 
 def share_interval(right: int, examples: int, confidence: float) -> ConfidenceInterval:
-    """Wilson's interval of a share of independent examples; NaN of no examples.
+    """Wilson's interval of a share of independent examples; NaN without examples.
 
     Unlike the bootstrap's, it is as wide where all examples or no examples are right, and every resample is the
     same, as where one is not.

@@ -44,10 +44,10 @@ COMPILE_FACTOR = 5.0
 
 
 _DATA = ("data", "batch_size")
-"""Fields instead of which a trial depends on the form of the data, and on each replica's batch."""
+"""Fields that are not in a trial's key, which has the form of the data and each replica's batch instead."""
 
 _AUTOTUNED = tuple(name for name, use in USES.items() if use.is_autotuned)
-"""Fields instead of which a trial depends on the modes, and on the threads in use."""
+"""Fields that are not in a trial's key, which has the tried mode and the threads in use instead."""
 
 
 TRIALS = Cache("autotune", TrialSpeeds)
@@ -57,7 +57,7 @@ _MISSING = {
     "libdevice": "XLA finds no libdevice, a part of CUDA",
     "ptxas": "XLA finds no ptxas, a part of CUDA",
 }
-"""What messages of XLA mean, by a word in them: whoever installs CUDA's compiler, or names it, mends them."""
+"""What messages of XLA mean, by a word in them. Installing CUDA's compiler, or naming its place, helps."""
 
 _INSTALL = "run pip install 'tensorflow[and-cuda]'"
 _NAME_IT = "set XLA_FLAGS=--xla_gpu_cuda_data_dir= to CUDA's directory"

@@ -37,9 +37,9 @@ PARTIAL_MODEL = "partial.keras"
 """The model's file until it is complete; one name for all processes, so that a killed one leaves one at most."""
 
 PROVEN_AFTER = 10.0
-"""Seconds of an engine's work on a run from which its saved model is loaded again, which takes less than a second for
-most. One with classes of the user's own always is: they are what forgets its arguments in silence; of a
-short run only that is told."""
+"""Seconds of an engine's work on a run from which its saved model is loaded again, which mostly takes less than a
+second. After a shorter run, only a model with the user's own classes is, as these may lose arguments in silence; a
+model that cannot be loaded is then no fault."""
 
 Result = TypeVar("Result")
 
@@ -85,6 +85,10 @@ class RunSaver:
 
         Returns:
             Why a missing checkpoint is not written; empty if it is, or if there is one.
+
+        Raises:
+            RunError: The run's directory is gone.
+            Exception: Memory runs out, unless the plan adapts and epochs are left; or what ``on_failure`` raises.
         """
         reporter = self._reporter
         reporter.run.check_directory()
@@ -114,7 +118,7 @@ class RunSaver:
         return ""
 
     def _save(self) -> str:
-        """Write a checkpoint; if memory runs out, once more after what nobody uses is released."""
+        """Write a checkpoint; if memory runs out, try once more after a garbage collection."""
         try:
             return self._checkpoints.save(self._reporter.step, self._write)
         except Exception as error:
@@ -157,7 +161,7 @@ class RunSaver:
                     self._prove_model()
 
     def _prove_model(self) -> None:
-        """Warn if the saved model, loaded again, does something else than the trained one."""
+        """Warn if the saved model, loaded again, differs from the trained one."""
         file, is_short = self._reporter.run.directory / MODEL, time.perf_counter() - self._began < PROVEN_AFTER
         try:
             is_known = is_short and not has_own_classes(file)
@@ -274,7 +278,8 @@ def averages_as_weights(assembly: Assembly) -> Iterator[None]:
 def portable_optimizer(assembly: Assembly) -> Iterator[None]:
     """Give the optimizer settings with which any program can load it.
 
-    A schedule of ours is replaced by its present rate, and the limit of clipped gradients is for all replicas.
+    A schedule that only this program has becomes its present rate, and the limit of clipped gradients is for all
+    replicas.
     """
     optimizer = inner_optimizer(assembly.model.optimizer)
     schedule = schedule_of(optimizer)

@@ -64,9 +64,9 @@ def _modules(description: Any) -> Iterator[str]:
 def saving_faults(assembly: Assembly, file: Path, *, silent_only: bool = False) -> str:
     """Differences of a saved model from the trained one, or why it cannot be loaded; empty if it is the same.
 
-    Both compute on the CPU, where the same weights give the same outputs. What cannot be compared is not: a model of
-    several processes or on a TPU, one that is large for the memory of the host, the outputs after a preprocessing, for
-    which the raw columns are missing here, and data that comes as a stream.
+    Both compute on the CPU, where the same weights give the same outputs. Not compared are a model of several processes
+    or on a TPU, and one that is large for the memory of the host; nor the outputs, but the weights, of a model with
+    preprocessing or with targets in their units, and where the data is a stream or too short.
 
     Args:
         assembly: The model, with the weights that were saved.

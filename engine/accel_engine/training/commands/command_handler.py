@@ -21,7 +21,7 @@ class CommandHandler:
         assembly: Model, data and strategy.
         reporter: The run's step and phase.
         saver: Writes checkpoints and the model.
-        validate: Validates the model; returns whether there is validation data.
+        validate: Validates the model; returns why that is impossible, empty if it is not.
         change_interval: Changes the steps between validations or checkpoints, by the name of the plan's field; returns
             why that is impossible, empty if it is not.
         profiler: Profiles operations.
@@ -33,7 +33,7 @@ class CommandHandler:
         assembly: Assembly,
         reporter: RunReporter,
         saver: RunSaver,
-        validate: Callable[[], bool],
+        validate: Callable[[], str],
         change_interval: Callable[[str, int], str],
         profiler: OpProfiler,
     ) -> None:
@@ -63,7 +63,7 @@ class CommandHandler:
 
     def _execute(self, command: Command) -> None:
         reporter = self._reporter
-        if reporter.run.is_withdrawn(command):
+        if not self._commands.is_shared and reporter.run.is_withdrawn(command):
             return
         match command.name:
             case "stop" | "stop_now":
@@ -95,10 +95,9 @@ class CommandHandler:
                 self._answer(command, obeyed=False, answer="a validation is already running")
             case "validate":
                 phase = reporter.phase
-                done = self._validate()
+                problem = self._validate()
                 reporter.enter_phase(phase)
-                answer = f"validated at step {reporter.step:,}" if done else "there is no validation data"
-                self._answer(command, obeyed=done, answer=answer)
+                self._answer(command, obeyed=not problem, answer=problem or f"validated at step {reporter.step:,}")
             case "profile":
                 self._profiler.request(command)
             case "learning_rate":

@@ -30,7 +30,13 @@ class StopRequested(Exception):  # noqa: N818 (a request, not an error)
 
 
 class CommandSource(Protocol):
-    """Source of a trainer's commands."""
+    """Source of a trainer's commands.
+
+    Attributes:
+        is_shared: Whether other workers obey the same commands, so that none may leave out one that it has taken.
+    """
+
+    is_shared: bool
 
     def take(self) -> Command | None:
         """Remove and return the next command; ``None`` if there is none."""
@@ -39,7 +45,7 @@ class CommandSource(Protocol):
         """Block until there is a command, then remove and return it."""
 
     def wait_at_most(self, seconds: float) -> Command | None:
-        """The same, but after some seconds ``None``."""
+        """The same, but may return ``None`` after some seconds."""
 
 
 class CommandMailbox:
@@ -50,6 +56,8 @@ class CommandMailbox:
     Attributes:
         is_stop_posted: Whether a command to stop was added, which may be taken already.
     """
+
+    is_shared = False
 
     def __init__(self) -> None:
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()

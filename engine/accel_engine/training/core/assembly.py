@@ -119,7 +119,7 @@ class Assembly:
 
     @property
     def averages(self) -> list[tuple[keras.Variable, keras.Variable]]:
-        """The weights with the moving averages of the plan's or the model's own optimizer, which are used instead."""
+        """The weights with their moving averages, which validation and the saved model use instead; empty without."""
         return averages_of(self.model) if self.optimizer is not None else []
 
     def averaged_weights(self) -> list[tuple[keras.Variable, tf.Tensor]]:
@@ -132,7 +132,7 @@ class Assembly:
         return Batch(inputs, self.task.encode(raw.targets, inputs), raw.weights)
 
     def prepare_training(self, raw: Batch) -> Batch:
-        """The same for a training step, with augmented examples; not in XLA, which cannot compile all augmentations."""
+        """The same for a training step, with augmented examples; outside of XLA, which cannot compile all of them."""
         return self.augmentation(self.prepare(raw)) if self.augmentation else self.prepare(raw)
 
     def scaled(self, inputs: Structure) -> Structure:
@@ -176,7 +176,7 @@ class Assembly:
 
     @property
     def uses_layer_kernels(self) -> bool:
-        """Whether layers may use our kernels; a custom ``train_step`` keeps Keras'."""
+        """Whether the kernels of this program may replace Keras'; not in a custom ``train_step``."""
         return self.plan.layer_kernels == "auto" and not self.has_custom_train_step
 
     @property

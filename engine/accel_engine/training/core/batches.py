@@ -26,14 +26,14 @@ MAX_ROWS = 1 << 20
 class RowBatches:
     """Batches of examples that are read by row, in an order that follows from the step.
 
-    Gives the segments of every epoch, and knows the position, which belongs to a checkpoint; so do
-    :class:`StreamBatches`.
+    Gives the segments of every epoch, and knows the position, which belongs to a checkpoint, as
+    :class:`StreamBatches` does.
 
     Args:
         assembly: Data and step counts.
 
     Attributes:
-        position: What a checkpoint stores, int64 ``[4]``; zeros, as the step says it all.
+        position: What a checkpoint stores, four integers; zeros, as the position follows from the step.
     """
 
     spans_epochs = True
@@ -48,7 +48,7 @@ class RowBatches:
 
     @property
     def epoch_ended(self) -> bool:
-        """Whether all steps of the epoch were counted; ``False`` where their number is unknown."""
+        """Whether the last step that was counted is the last one of its epoch; also before the first step."""
         return not self._step % self._assembly.step_counts.steps_per_epoch
 
     def divide(self, steps: int) -> list[int]:
@@ -59,7 +59,7 @@ class RowBatches:
         return [after - before for before, after in pairwise(edges)]
 
     def restore(self, step: int) -> tuple[int, int]:
-        """The epoch and the steps done in it after some steps, from the position that was restored."""
+        """The epoch, from 0, and the steps done in it after some steps."""
         return divmod(step, self._assembly.step_counts.steps_per_epoch)
 
     def segments(
@@ -137,13 +137,17 @@ class StreamBatches:
         return [steps]
 
     def restore(self, step: int) -> tuple[int, int]:
-        """The epoch and the steps done in it, as the checkpoint says."""
+        """The epoch, from 0, and the steps done in it, as the restored :attr:`position` says."""
         return self._epoch, self._done
 
     def segments(
         self, epoch: int, done: int, chunk_steps: Callable[[], int], epochs: int = 1
     ) -> Generator[Segment, None, None]:
-        """Yield the segments of one epoch after some of its steps."""
+        """Yield the segments of one epoch after some of its steps.
+
+        Raises:
+            DataError: A pass over the stream has no batches.
+        """
         self._epoch, self._done = epoch, done
         while self._ends_pass or not self.epoch_ended:
             self._wanted = chunk_steps()

@@ -209,10 +209,9 @@ def worker_hardware_names(resolved: ResolvedPlan, inventory: Inventory) -> tuple
 def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inventory) -> int | None:
     """The memory that a placed plan may take of each device, in bytes; ``None`` for CPUs, which use host memory.
 
-    It is what was free of the smallest one when it was found: what this process has taken since is its own. A GPU that
-    shares the host's memory has what is free of that. 0 where datasets are not cached: if it is unknown, and
-    for a TPU, whose compiler would choose their memory layout, which takes many times their size where a dimension is
-    short.
+    It is what was free on the smallest one when it was found, with what this process has taken since. A GPU that shares
+    the host's memory has what is free of that. 0, with which datasets are not cached, if it is unknown, and for a TPU:
+    its compiler would choose a memory layout that takes many times their size where a dimension is short.
     """
     if names[0].startswith("TPU"):
         return 0
@@ -249,11 +248,11 @@ def _visible(inventory: Inventory) -> tuple[str, ...]:
 
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"
-"""The environment variable with which a user sets the number; 0 stands for TensorFlow's own."""
+"""The environment variable for the number of threads per operation; 0 stands for TensorFlow's own."""
 
 
 def set_threads(count: int) -> None:
-    """Set the number of threads, instead of the environment's; before TensorFlow's first operation.
+    """Set the threads per operation, instead of the environment's; before TensorFlow's first operation.
 
     Raises:
         RuntimeError: TensorFlow has run an operation with another number.
@@ -262,7 +261,7 @@ def set_threads(count: int) -> None:
 
 
 def threads_of_user() -> int | None:
-    """The number that the user has set in the environment; ``None`` if it is not set.
+    """The threads per operation that the user has set in the environment; ``None`` if they are not set.
 
     Raises:
         UsageError: The number is negative, with which TensorFlow aborts the process.
@@ -282,5 +281,5 @@ def threads_of_user() -> int | None:
 
 
 def threads_in_use() -> int:
-    """The number of threads of this process."""
+    """The number of threads per operation in this process."""
     return tf.config.threading.get_intra_op_parallelism_threads() or threads_of_user() or processors()

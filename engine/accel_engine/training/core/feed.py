@@ -41,7 +41,7 @@ class Feed(Protocol):
 
         Args:
             order: Row numbers, int32 ``[steps, replicas, per_replica_batch]``; of a stream, its batches themselves.
-            first: The step.
+            first: The first step that will be read. Feeds that take a step by its index open the whole order.
         """
 
     def spec(self, source: Any) -> Any:
@@ -249,7 +249,7 @@ class InputWait:
 
 
 def _without_autotune(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """A dataset with a fixed degree of parallelism; give it to each step, instead of ``tf.data.AUTOTUNE``.
+    """A dataset without tuning; give each of its transformations a number, instead of ``tf.data.AUTOTUNE``.
 
     For what follows from tuning, see :class:`accel_engine.data.python_source.tf_data_stream.FreedIterator`.
     """

@@ -175,7 +175,7 @@ class Loop:
         self._pending: deque[PendingChunk] = deque()
 
     def in_mode(self, mode: ExecutionMode, rate: float) -> "Loop":
-        """A loop of the same steps in another mode, with the rate of this one."""
+        """A loop of the same steps in another mode, given the steps per second of this one."""
         return Loop(self._assembly, mode, rate=rate, sync_count=self._sync_count, must_wait=self._must_wait)
 
     def trace(self, segment: Segment) -> tf.Graph:
@@ -224,8 +224,9 @@ class Loop:
         Args:
             segment: The steps.
             first: The step to start with.
-            last: Returns the step before which chunks must end that start with a step or later, or that step to end;
-                by default the number of steps. Of several workers, the chief's counts.
+            last: From the position of the next chunk to the position where chunks have to end, as something is due
+                there; the generator ends if both are equal. By default the number of steps. Of several workers, the
+                chief's counts.
         """
         try:
             yield from self._chunks(segment, first, last or (lambda _: segment.steps))

@@ -95,8 +95,8 @@ class MetricStates:
             training: Whether it is a training step.
             weights: Other values of the model's weights, with which it was called.
             losses: The losses that ``add_loss`` and regularizers gave its layers with these weights.
-            share: If outputs are masked, and the batch is only a part of a replica's: the unmasked tokens of all
-                replicas, and their examples for each of the batch.
+            share: If outputs are masked, and the batch is only a part of a replica's: the number of unmasked tokens of
+                all replicas, and the number of examples of all replicas over the number of this part.
 
         Returns:
             The loss of :func:`compute_loss`, divided by the number of replicas as Keras does it, and float32 tensors

@@ -1,7 +1,7 @@
 """Splits a step's batch into micro-batches and accumulates their gradients.
 
-A plan's micro-batches run one after another, to save memory. Those that the autotuner tries on a CPU run in parallel
-on its cores, whose caches hold them: convolutional networks were 1.3 to 1.8 times as fast on one CPU, and no faster
+A plan's micro-batches run one after another, to save memory. The autotuner's run in parallel on the cores of a CPU,
+whose caches hold them: convolutional networks were 1.3 to 1.8 times as fast on one CPU, and no faster
 on another (benchmarks/README.md).
 """
 

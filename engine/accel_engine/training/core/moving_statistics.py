@@ -12,7 +12,7 @@ class MovingStatistics:
 
     Keras leaves them different, and saves the first replica's. With their mean on all replicas, a validation
     measures the model that is saved, and a run that continues from a checkpoint has the values of one that was not
-    interrupted. Training does not read them. Those of frozen layers, which are the same everywhere, keep every bit.
+    interrupted. Training does not read them. Statistics of frozen layers are the same everywhere, and keep every bit.
 
     Args:
         assembly: Model and strategy.

@@ -30,7 +30,7 @@ class UnevenBatch:
     examples: int
     """Its examples."""
     replicas: int
-    """Their number."""
+    """Number of replicas."""
 
     @property
     def even(self) -> int:
@@ -44,7 +44,7 @@ class UnevenBatch:
 
     @property
     def weights(self) -> list[float]:
-        """By how much the last example of each replica counts."""
+        """The weight of the last example of each replica, 0 to 1."""
         left = self.examples % self.replicas
         return [1.0 / len(range(replica % left, self.replicas, left)) for replica in range(self.replicas)]
 

@@ -110,7 +110,7 @@ def data_error(error: tf.errors.OpError) -> DataError | None:
 
 
 def _fingerprint(split: Split, use: str) -> int:
-    """A checksum of a split's use, shapes and types, and of its arrays in memory, targets for example."""
+    """A checksum of a split's use, length, shapes and types, and of its targets in memory, or else its first array."""
     checksum = zlib.crc32(f"{use} {len(split)} {describe(split.spec)}".encode())
     known = [array for array in flatten(split.targets) if isinstance(array, np.ndarray)]
     for array in known or [array for array in split.arrays if isinstance(array, np.ndarray)][:1]:

@@ -35,6 +35,9 @@ class ClusterServer:
     allocated_memory: AllocatedMemory | None = None
     """Reads the allocated memory of the devices, once they are known."""
 
+    devices: tuple[str, ...] = ()
+    """Ids of the devices; empty before they are known."""
+
     lost_connection = False
     """Always ``False``: the peer monitor notices a lost coordinator."""
 
@@ -57,6 +60,7 @@ class ClusterServer:
         """
         self._reporter.enter_phase(Phase.BUILDING)
         self._server = ServedMember(self._resolved, self._inventory)
+        self.devices = self._server.ids
         if self._cluster.role == "worker":
             devices = device_visibility.describe_devices(self._server.devices, self._inventory)
             self.allocated_memory = AllocatedMemory(devices)
@@ -90,6 +94,7 @@ class ServedMember:
 
     Attributes:
         devices: TensorFlow's names of the devices of this process.
+        ids: Their ids in the inventory.
         device_memory: Bytes of the smallest of them; ``None`` for host memory.
 
     Raises:
@@ -105,6 +110,7 @@ class ServedMember:
         refuse_xla_flags(with_xla=resolved.plan.xla == "on")
         inventory = device_visibility.with_tensorflow_gpus(inventory)
         resolved = device_visibility.place_on_visible(resolved, inventory)
+        self.ids = resolved.placement.devices if resolved.placement else ()
         self.devices = device_visibility.configure(resolved, inventory, resolved.plan.threads)
         self.device_memory = device_visibility.device_memory(self.devices, resolved, inventory)
         self._data_source = WorkerDataSource(self._examples, cluster.name)
@@ -118,7 +124,7 @@ class ServedMember:
         )
 
     def read(self) -> str:
-        """Load the plan's data for the steps of this worker; returns why that fails, which these steps raise, too."""
+        """Load the plan's data for the steps of this worker; returns why it cannot, which these steps raise, too."""
         try:
             self._examples.set_result(data.load(self._plan.data, self._plan.data_options))
         except DataError as error:

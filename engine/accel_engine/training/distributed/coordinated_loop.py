@@ -18,10 +18,11 @@ from accel_engine.training.core.worker_data import data_error
 class CoordinatedLoop(Loop):
     """Schedules chunks on workers ahead of time, and yields their results in the order of the steps.
 
-    A chunk is one dispatch per worker, with equal numbers of steps. A worker that is done starts the next dispatch,
-    which may belong to the next chunk. For every step, a worker reads the weights from the parameter servers and
-    applies its gradients to their then current values. A single worker runs the dispatches in order, as one device
-    would. The dispatch of a lost worker is scheduled again as a whole, so its completed steps run twice.
+    A chunk is at most one dispatch per worker, whose numbers of steps differ by one at most. A worker that is done
+    starts the next dispatch, which may belong to the next chunk. For every step, a worker reads the weights from the
+    parameter servers and applies its gradients to their then current values. A single worker runs the dispatches in
+    order, as one device would. The dispatch of a lost worker is scheduled again as a whole, so its completed steps run
+    twice.
 
     Args:
         assembly: Model, data and strategy.

@@ -75,9 +75,11 @@ class LocalWorkers:
             raise
 
     def end(self, timeout: float = EXIT_SECONDS) -> None:
-        """Wait for the processes to exit, and kill those that do not.
+        """Wait for the processes to exit, and kill the ones that do not.
 
-        Those that serve a coordinator are terminated first.
+        Args:
+            timeout: Seconds; processes that serve a coordinator are terminated first, and always have
+                :data:`EXIT_SECONDS`.
         """
         if self.cluster.coordinated:
             timeout = EXIT_SECONDS
@@ -165,7 +167,7 @@ class PeerMonitor:
         return self._all_joined.is_set()
 
     def wait_for_all(self) -> None:
-        """Block until all processes have started; forever, if one does not."""
+        """Block until all processes have started; forever, if one does not: see :attr:`problem`."""
         self._all_joined.wait()
 
     def wait_for_problem(self) -> str:

@@ -5,6 +5,7 @@ Workers exchange values through a collective operation of the strategy.
 
 import json
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +69,11 @@ class WorkerSync:
         return tuple(row.tobytes().rstrip(b"\0").decode() for row in gathered)
 
     def broadcast(self, count: int) -> int:
-        """The chief's count, on every worker."""
+        """The chief's count, or flag as 0 or 1, on every worker."""
         return int(self.all_gather(count)[0, 0])
 
     def start_step(self, step: int, *, lost_early: bool = False) -> int:
-        """The step that all workers continue from, of the newest checkpoint that all have; 0 to start anew.
+        """The step that all workers continue from, the oldest of their newest checkpoints; 0 to start anew.
 
         Args:
             step: The step of this worker's newest checkpoint; 0 if there is none.
@@ -141,16 +142,22 @@ class SharedCommands:
     Args:
         mailbox: This worker's commands.
         sync: Synchronizes the workers.
+        is_withdrawn: Whether the sender of one of them has withdrawn it; asked before other workers get it.
     """
 
-    def __init__(self, mailbox: CommandMailbox, sync: WorkerSync) -> None:
+    is_shared = True
+
+    def __init__(self, mailbox: CommandMailbox, sync: WorkerSync, is_withdrawn: Callable[[Command], bool]) -> None:
         self._mailbox = mailbox
         self._sync = sync
+        self._is_withdrawn = is_withdrawn
         self._next: Command | None = None
 
     def take(self) -> Command | None:
         """Return the command of the first worker that has one; ``None`` if no worker has."""
         self._next = self._next or self._mailbox.take()
+        if self._next and self._is_withdrawn(self._next):
+            self._next = None
         gathered = self._sync.all_gather(*_encode(self._next))
         (senders,) = np.nonzero(gathered[:, 0])
         if not len(senders):

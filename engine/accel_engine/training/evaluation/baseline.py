@@ -18,10 +18,11 @@ from accel_engine.training.evaluation.reports.forecast import horizon_and_series
 from accel_engine.training.evaluation.reports.measures import broadcast, class_indices, counted_cells
 
 MAX_LABELS = 1 << 17
-"""Classes up to which the labels of each class are counted."""
+"""Most classes of which the labels are counted; with more there is no baseline."""
 
 _NUMBERS = 6
-"""Sums of each column: absolute and squared errors, squared errors before scaling, differences, squares, examples."""
+"""Sums of each column: absolute and squared errors in the targets' unit; squared errors, differences of the targets
+from a number near their mean, and their squares, before scaling; and the number of examples."""
 
 
 @dataclass(frozen=True, slots=True)

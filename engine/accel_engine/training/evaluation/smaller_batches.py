@@ -11,6 +11,9 @@ from accel_engine.training.reporting.error_explanation import allocated, is_out_
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.words import numbers
 
+TOO_LARGE = "out of memory in validation, although it takes one example at a time"
+"""Why a model cannot be validated whose batches cannot be smaller."""
+
 
 class AdaptiveValidation:
     """The validations of a run.
@@ -32,7 +35,7 @@ class AdaptiveValidation:
         """Return ``loss`` and every metric; ``None`` if memory does not suffice for a single example.
 
         Args:
-            between_batches: Called between two batches; what it raises ends the validation.
+            between_batches: Called after some batches; what it raises ends the validation.
 
         Raises:
             DataError: A stream has no batches, as an iterator that was read to its end.
@@ -65,11 +68,10 @@ class AdaptiveValidation:
         return ()
 
     def _take_less(self, allocating: str) -> bool:
-        """Halve the batches; returns whether they could be."""
+        """Halve the batches and write an event; returns whether that is possible: not for single examples."""
         reporter, size = self._reporter, self._validation.halve_batches()
         if not size:
-            message = "out of memory in validation, although it takes one example at a time: it is left out"
-            reporter.emit(Warned, message=message)
+            reporter.emit(Warned, message=f"{TOO_LARGE}: it is left out")
             return False
         other = ", with which its loss or metrics may be other ones" if self._validation.depends_on_batch else ""
         reporter.emit(

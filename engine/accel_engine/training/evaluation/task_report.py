@@ -15,7 +15,7 @@ ReadExamples: TypeAlias = Callable[[npt.NDArray[np.int64]], tuple[Batch, Structu
 """Returns the examples at some indices, as NumPy arrays before scaling, and the model's outputs for them."""
 
 Predict: TypeAlias = Callable[[Structure], Structure]
-"""Returns the model's outputs for some inputs, as NumPy arrays before scaling."""
+"""Returns the model's outputs, as NumPy arrays, for inputs before scaling."""
 
 
 class TaskReport(Protocol):

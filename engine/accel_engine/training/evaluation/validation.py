@@ -48,7 +48,8 @@ GROWTH = 4
 """Batch size relative to training: it fits in memory, as no activations are saved for gradients."""
 
 MAX_GPU_BATCH = 8192
-"""The same on a GPU, where launching the kernels of a small batch takes longer than running them."""
+"""The same on a GPU, as far as :data:`GPU_MEMORY_SHARE` allows: kernels of small batches take longer to launch than
+to run."""
 
 GPU_MEMORY_SHARE = 1 / 16
 """The share of a GPU's memory that the outputs of all layers may take. Most of them are freed before the last."""
@@ -62,7 +63,7 @@ class Validation:
 
     Args:
         assembly: Model, data and strategy, with validation data.
-        device_memory: Free bytes of each device; ``None`` for host memory.
+        device_memory: Free bytes of each device; ``None`` for host memory, 0 if unknown.
 
     Attributes:
         depends_on_batch: Whether batches of another size may give another loss or other metrics.
@@ -298,7 +299,7 @@ class Validation:
 
 
 def validation_of(assembly: Assembly, device_memory: int | None) -> tuple[Validation | None, str]:
-    """The validation of a run, and why it is impossible; neither if the plan has none."""
+    """The validation of a run, or why it is impossible; neither if the plan or the data has none."""
     if assembly.plan.validation == "off" or assembly.dataset.validation is None:
         return None, ""
     validation = Validation(assembly, device_memory)

@@ -50,8 +50,8 @@ class WorstExamples:
         """Add the values of a batch.
 
         Args:
-            values: ``[replicas * batch, width]``.
-            first: Index of the first example of a stream's batch.
+            values: ``[replicas * batch, width]``, of which the first column is the loss.
+            first: Index of the first example of a stream's batch; unused with ``rows``.
             rows: Row numbers, ``[replicas, batch]``; ``None`` for a stream.
             batch: The examples of a stream.
             repeated: Whether all replicas had the same examples.

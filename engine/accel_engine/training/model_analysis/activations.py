@@ -42,12 +42,12 @@ class LayerActivations:
     saved: int
     """Bytes that the backward pass reads."""
     output: int = 0
-    """Bytes of the layer's output, or of a larger tensor of whole numbers in it, as a layer of texts counts words
-    in; 0 if it is unknown."""
+    """Bytes of the layer's output, or of the largest integer tensor that it computes, such as counts of words, if that
+    is larger; 0 if both are unknown."""
 
     @property
     def largest(self) -> int:
-        """Bytes of an activation of which the backward pass computes the gradient, at most."""
+        """Bytes of the layer's largest activation, whose gradient the backward pass computes, at most."""
         return max(self.saved, self.output)
 
 

@@ -75,7 +75,7 @@ def tabulate(model: keras.Model, work: FlopCount) -> LayerTable:
 
 
 def changed_layer(model: keras.Model, trained: LayerTable | None) -> str:
-    """Describe the first layer whose class differs from when the run was trained; empty if there is none."""
+    """Describe the first layer whose class differs from the trained run's, or is missing; empty if all are the same."""
     before = [layer.kind.removesuffix(_AGAIN) for layer in trained.layers] if trained else []
     now = [type(layer).__name__ for layer, _ in walk(model)]
     pairs = zip_longest(before, now, fillvalue="missing")

@@ -22,8 +22,8 @@ _PERIOD = 4
 def model_blocks(model: keras.Model) -> tuple[tuple[ModelBlock, ...], bool]:
     """The blocks of a model, and whether each takes the output of the one before.
 
-    A block with branches reaches from where they begin to where one tensor has all of them again, as around a residual
-    connection. Of a model whose connections Keras does not know, such as a subclass, a block is all layers of a class.
+    A block with branches reaches from where they begin to where one tensor joins them, as around a residual connection.
+    If Keras does not know a model's connections, as of a subclass, a block is all layers of a class.
     """
     operations = getattr(model, "operations", model.layers)  # also what is no layer, such as padding
     layers = [layer for layer in operations if not isinstance(layer, keras.layers.InputLayer)]

@@ -84,7 +84,7 @@ class DueActions:
         return self._stopping.best_step
 
     def best_among(self, steps: Iterable[int]) -> int | None:
-        """The step at which the metric is at its best, of those at which it is known; ``None`` if there is none."""
+        """The one of some steps at which the metric is at its best; ``None`` if it is known at none of them."""
         return self._stopping.best_among(steps)
 
     def steps_until_next(self, step: int) -> int | None:
@@ -154,7 +154,7 @@ class DueActions:
         return replace(event, waited=self._stopping.waited(event))
 
     def leave_out_validation(self) -> None:
-        """Take into account that the validation that is due now is impossible."""
+        """Count the validation that is due now as done, as it is impossible."""
         self._timetable.validation.done(self._reporter.step)
 
     def _note_metrics(self, event: Event) -> None:
@@ -165,7 +165,11 @@ class DueActions:
                 self.metrics |= {f"{VALIDATION_PREFIX}{name}": value for name, value in means.items()}
 
     def validation_is_missing(self, epoch: int | None) -> bool:
-        """Whether the step that a run continues from has not been validated, although the plan says so."""
+        """Whether a validation is missing at the step that a run continues from; never if minutes decide on it.
+
+        Args:
+            epoch: Epochs taken, if that step ended one.
+        """
         recurring, step = self._timetable.validation, self._reporter.step
         return step > 0 and not recurring.by_clock and recurring.is_due(step, epoch)
 

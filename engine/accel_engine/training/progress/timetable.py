@@ -23,7 +23,7 @@ class Recurring:
         self._done_step: int | None = None
 
     def repeat_every(self, interval: Interval) -> None:
-        """Change the interval; when it was last done is not forgotten."""
+        """Change the interval; the time since it was last done still counts."""
         self._interval = interval
 
     @property

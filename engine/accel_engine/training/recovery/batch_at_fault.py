@@ -16,7 +16,7 @@ from accel_engine.text import printable
 from accel_engine.words import numbers
 
 EXTREME = 1e4
-"""How many times the largest value of other examples a value has to be, to be extreme."""
+"""A value is extreme if it is more than this many times the largest value of other examples."""
 
 ALWAYS_EXTREME = 1e15
 """Absolute values that are extreme in any data: their squares and sums overflow float32."""
@@ -127,7 +127,7 @@ def _reference(dataset: Dataset, rows: Rows | None) -> Batch:
 
 
 def _places(name: str, values: npt.NDArray[np.bool_], dataset: Dataset) -> str:
-    """The columns or the first position of some values, in words."""
+    """The columns of some values of a matrix, or the number and the first position of others; empty for a vector."""
     count = f", {int(values.sum()):,} values"
     if values.ndim == 1:
         return ""

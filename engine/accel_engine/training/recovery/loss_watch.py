@@ -102,6 +102,11 @@ class LossWatch:
             )
             raise NotANumberError(LossTrouble(explosion.step, text, explodes=True, grew_from=explosion.step))
 
+    def skip(self) -> None:
+        """Take note of a step without an update, which has no loss; the steps after it keep their numbers."""
+        self._exploding.add(np.full(1, np.nan, np.float32))
+        self._in_a_row += self._in_a_row > 0
+
     def _first_of_row(self, wrong: npt.NDArray[np.bool_]) -> int | None:
         """The first step of a row of steps, long enough, with losses that are not finite; ``None`` if there is none.
 
@@ -121,7 +126,7 @@ class LossWatch:
         return None
 
     def weights_not_finite(self, error: NotFiniteError) -> None:
-        """Take note of weights that are not finite, of which no checkpoint was saved.
+        """Take note of weights that are not finite, so that no checkpoint was saved.
 
         Raises:
             NotANumberError: The plan does not say to continue.
@@ -172,10 +177,10 @@ SUSTAINED = 20
 """Steps in a row that have to be that far above."""
 
 LAG = 100
-"""The last steps, which are not part of what they are compared with."""
+"""The number of last steps, which are compared with the steps before them."""
 
 RECENT = 200
-"""Steps before those whose median and spread count."""
+"""Steps before the last :data:`LAG`, whose median and spread are compared with."""
 
 FIRST = 100
 """Steps before the first comparison, besides the last ones."""
@@ -205,8 +210,8 @@ class ExplodingLoss:
     Args:
         step: The number of the first step that will be added.
         factor: How far the loss has to be above its level.
-        in_order: How many of the next steps may have other examples than those before them, as the data is not
-            shuffled: all steps of a pass over it; ``math.inf`` for a stream, whose order is unknown.
+        in_order: How many of the next steps may have unlike examples, as the data is not shuffled: the steps of the
+            first pass over it; 0 for shuffled data, ``math.inf`` for a stream, whose order is unknown.
     """
 
     def __init__(self, step: int, factor: float = FACTOR, in_order: float = 0) -> None:
@@ -221,7 +226,7 @@ class ExplodingLoss:
     def add(self, losses: npt.NDArray[np.float32]) -> Explosion | None:
         """Add the losses of some steps, ``[n]``; returns the explosion if there is one.
 
-        Those that are not finite are not part of it.
+        Losses that are not finite do not count.
         """
         for start in range(0, len(losses), SUSTAINED):  # as often as it may be decided, whatever the size of a chunk
             if explosion := self._add(np.asarray(losses[start : start + SUSTAINED], np.float64)):
@@ -268,7 +273,7 @@ class ExplodingLoss:
         return np.where(is_finite, losses, np.median(usual) if len(usual) else 0.0)
 
     def _add_to_level(self, losses: Losses) -> None:
-        """Take losses into account that are no longer among the last ones."""
+        """Add losses that are older than the last :data:`LAG` to the highest level."""
         self._count += len(losses)
         self._block = np.concatenate([self._block, losses])
         while len(self._block) >= BLOCK:

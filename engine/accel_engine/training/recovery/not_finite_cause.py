@@ -118,6 +118,7 @@ class _Search:
 
         Raises:
             ReplayEnded: The steps could not be taken again.
+            _NotFiniteBefore: Weights were not finite before the first step.
         """
         before: BatchAtFault | None = None
         for batch, rows in self._replay.batches_before(steps):
@@ -169,7 +170,7 @@ class _CheckedStep:
             self.reason = "a TPU runs whole steps only"
 
     def first_not_finite(self, raw: Batch) -> str:
-        """The first value that is not finite; empty if all are finite, or if it cannot be told.
+        """The first value that is not finite, in words; empty if all are finite, or if :attr:`reason` is set.
 
         Args:
             raw: The examples of the step on all replicas, NumPy arrays ``[examples, ...]``.

@@ -22,7 +22,7 @@ from accel_engine.training.core.loop import Loop
 from accel_engine.training.recovery.batch_at_fault import Rows
 
 MAX_SECONDS = 300.0
-"""How long steps are taken again at most."""
+"""The longest time of one replay; a search for a cause has up to three."""
 
 
 class ReplayEnded(Exception):  # noqa: N818 (an answer, not an error)
@@ -38,13 +38,13 @@ class _FoundChunk(Exception):  # noqa: N818 (an answer, not an error)
 
 
 class Replay:
-    """Takes the steps of an assembled run again.
+    """Takes the steps of an assembled run again, with the learning rate of the checkpoint or the plan.
 
     Args:
         assembly: As it was built: without a restored checkpoint.
         directory: The run's directory, with its checkpoints.
         first: The step of the checkpoint to begin with; 0 for the start.
-        interrupted: Whether to end.
+        interrupted: Whether to end; asked after each chunk.
 
     Attributes:
         step: Steps taken.

@@ -94,8 +94,8 @@ def _allocator_advice(error: BaseException) -> Iterator[str]:
 def print_traceback(error: BaseException) -> None:
     """Print the traceback of an error to standard error, which is the run's log.
 
-    Of an error with a message for the user, only the exception that caused it is printed, if there is one: one in the
-    user's own code from there on, and the code of a library as a whole.
+    For an error with a message for the user, only the exception that caused it is printed, if there is one: from the
+    user's own code on, or as a whole if it was raised elsewhere.
     """
     cause: BaseException | None = error
     seen: list[BaseException | None] = []

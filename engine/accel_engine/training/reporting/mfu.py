@@ -24,7 +24,7 @@ SETTLED_SECONDS = 3.0
 """Seconds of training before a CPU's peak is measured, which takes little time in comparison."""
 
 NEXT_TRY = 10
-"""The factor by which a run must be longer before the peak is measured again, as other programs used the CPU."""
+"""How many times as long a run must be before the peak is measured again, if other programs used the CPU."""
 
 CPU_IN_USE = "a CPU's peak is not measured while other programs use it"
 
@@ -146,7 +146,7 @@ def _arithmetic_of(assembly: Assembly) -> str:
 
 
 SECONDS = 0.3
-"""How long a measurement takes, about."""
+"""About how many seconds a measurement takes."""
 
 _PEAKS = Cache[float]("cpu_peak", Rate, math.inf)
 _SIDES = (512, 1024, 2048, 4096)

@@ -213,7 +213,7 @@ class OpProfiler:
         self._thread.start()
 
     def abandon(self) -> None:
-        """Forget a trace, and do not wait for one that is being reduced."""
+        """Forget a trace without ending it, and do not wait for one that is being reduced; the process ends soon."""
         command, self._command, self._trace, self._thread = self._command, None, None, None
         if command:
             self._refuse(command, "the run was stopped immediately")

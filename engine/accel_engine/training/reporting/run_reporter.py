@@ -21,21 +21,22 @@ class RunReporter:
     Args:
         run: Writes the run.
         step: The checkpoint's step that training continues from; 0 for none.
+        epochs: The completed epochs at that step, as far as is known before the position in the data is restored.
 
     Attributes:
         run: Writes the run.
         step: Completed steps.
-        epochs: Completed epochs.
+        epochs: Completed epochs; 0 until the position in the data is restored.
         phase: Current phase.
         entered: The latest phases, with the nanoseconds since 1970 when each was entered; whoever looks for later ones
             may clear it.
         changes: Fields of the plan that commands have changed, with their new values.
     """
 
-    def __init__(self, run: RunWriter, step: int) -> None:
+    def __init__(self, run: RunWriter, step: int, epochs: int = 0) -> None:
         self.run = run
         self.step = step
-        self.epochs = 0
+        self.epochs = epochs
         self.phase = Phase.STARTING
         self.entered: deque[tuple[Phase, int]] = deque(maxlen=MOST_PHASES)
         self.changes: dict[str, Any] = {}
@@ -60,7 +61,7 @@ class RunReporter:
         """Note that a command has changed fields of the plan, so that a continued run keeps them.
 
         Args:
-            plan: The plan that the run began with.
+            plan: The plan that is trained; earlier changes by commands are added to it.
             changes: The fields, with their new values.
             command: The command.
         """

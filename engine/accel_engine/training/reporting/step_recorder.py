@@ -62,6 +62,8 @@ class StepRecorder:
         """
         step = self._reporter.step
         series, seconds = self._reporter.run.read_steps(step - done, step)
+        if any(len(values) != done for values in series.values()):
+            series = {}  # a power failure has taken rows that the checkpoint is newer than
         taken = [each not in skipped for each in range(step - done, step)]
         self.means.add({name: values[taken] for name, values in series.items()}, seconds, list(compress(sizes, taken)))
 
@@ -73,9 +75,8 @@ class StepRecorder:
         """
         means, states = self.means, self._states
         measured = loop.metrics(states.sums) if states.sums.size else {}
-        found = EpochMetrics(
-            means.value | measured, means.seconds, states.steps if measured else means.steps, means.steps
-        )
+        known = min(states.steps, means.measured) if measured else means.measured
+        found = EpochMetrics(means.value | measured, means.seconds, known, means.steps)
         self.means = Means()
         states.clear()
         return found
@@ -107,13 +108,14 @@ class Means:
 
     Attributes:
         steps: Number of steps.
-        seconds: Their duration.
+        measured: Number of those whose series are known.
+        seconds: Duration of all.
     """
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = {}
         self._counts: dict[str, float] = {}
-        self.steps = 0
+        self.steps = self.measured = 0
         self.seconds = 0.0
 
     def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float, examples: Sequence[int]) -> None:
@@ -125,6 +127,7 @@ class Means:
             self._sums[name] = self._sums.get(name, 0.0) + float((values * weights).sum())
             self._counts[name] = self._counts.get(name, 0.0) + float(weights.sum())
         self.steps += len(examples)
+        self.measured += len(examples) if series else 0
         self.seconds += seconds
 
     @property
@@ -164,10 +167,10 @@ class TimeMeter:
 
     @contextmanager
     def measure(self, what: str) -> Iterator[Callable[[], float]]:
-        """Add the time of the ``with`` block, without the time of such blocks within it, which count for themselves.
+        """Add the time of the ``with`` block, without the time of such blocks inside it, which are added separately.
 
         Yields:
-            Returns its seconds so far.
+            A function that returns its seconds so far.
         """
         began, outer, self._within = time.perf_counter(), self._within, 0.0
 

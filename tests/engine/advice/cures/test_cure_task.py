@@ -1,16 +1,25 @@
 """What changes of a plan are for, and which plans are raced to try them; without engines."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from accel_engine.advice.cures import cure_task as tasks
-from accel_engine.advice.cures.cure_task import QUANTITIES, Quantity, check_can_be_tried, cure_task, quantity_of
+from accel_engine.advice.cures.cure_task import (
+    QUANTITIES,
+    Quantity,
+    check_can_be_tried,
+    cure_task,
+    quantity_of,
+    reason_not_to_try,
+)
 from accel_engine.errors import AccelError, RunError
 from accel_engine.events import DevicesFound, TensorFlowDevice, XlaTried
 from accel_engine.plan import SPECS, Plan
 from accel_engine.run import RunInfo, Status
+from accel_engine.run.directory.run_paths import hosts_directory
 from accel_engine.run.history.history import History, fold
 from example_events import model_built
 
@@ -88,6 +97,11 @@ def test_weights_of_classes_are_judged_by_a_metric_that_counts_each_class_the_sa
 def test_what_cannot_be_tried_says_why(info: RunInfo, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(AccelError, match=words):
         cure_task(info, fold(History(), [ON_CPU]), changes)
+
+
+def test_a_run_of_a_host_is_tried_there() -> None:
+    info = replace(run_of(), id="gpu1:k3fp", directory=hosts_directory() / "gpu1" / "runs" / "k3fp")
+    assert "run gpu1:k3fp is on gpu1" in reason_not_to_try(info, {"batch_size": 128})
 
 
 def test_the_table_has_fields_of_the_plan() -> None:

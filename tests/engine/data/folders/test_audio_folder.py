@@ -341,3 +341,16 @@ def test_a_pipe_is_skipped_and_named(tones: Path) -> None:
     (tones / "low" / "1.wav").unlink()
     os.mkfifo(tones / "low" / "1.wav")
     assert load(tones, split="none").warnings[-1] == "skipped 1 of 10 examples that cannot be read: low/1.wav"
+
+
+@pytest.mark.parametrize("window", [None, 150])
+def test_other_sounds_for_a_trained_model_are_read_as_its_own(tones: Path, tmp_path: Path, window: int | None) -> None:
+    for label in sorted(path.name for path in tones.iterdir()):
+        for index in range(40):
+            save(tmp_path / "other" / label / f"{index}.wav", tone(440, 1000), 2 * RATE)
+    plain = load(tones, window=window)
+    kept = load(tones, window=window, validation_data=str(tmp_path / "other"), keeps_split=True)
+    assert (kept.spec, kept.sample_rate) == (plain.spec, plain.sample_rate)
+    assert len(kept.train) == len(plain.train)
+    assert kept.validation is not None
+    assert len(kept.validation) == 80 * (4 if window else 1)  # 500 samples at this rate have four windows

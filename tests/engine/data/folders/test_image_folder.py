@@ -415,3 +415,14 @@ def test_what_a_folder_has_instead_of_images_is_said(tmp_path: Path) -> None:
         (tmp_path / "dog" / f"{number}.heic").touch()
     assert f"{tmp_path / 'dog'} has no images (.png, " in message(tmp_path)
     assert "; it has 3 .heic; expected one subfolder of images per class" in message(tmp_path)
+
+
+def test_other_images_for_a_trained_model_are_read_as_its_own(pets: Path, tmp_path: Path) -> None:
+    for label in ("cat", "dog"):
+        for index in range(30):
+            write(tmp_path / "other" / label / f"{index}.png", image(9, 8, 1))
+    plain, kept = load(pets), load(pets, validation_data=str(tmp_path / "other"), keeps_split=True)
+    assert kept.spec == plain.spec
+    assert kept.validation is not None
+    assert (len(kept.train), len(kept.validation)) == (len(plain.train), 60)
+    assert load(pets, validation_data=str(tmp_path / "other")).spec.inputs.shape == (9, 8, 3)

@@ -270,3 +270,14 @@ def test_test_images_without_masks_are_left_out(tmp_path: Path) -> None:
     assert [str(change) for change in dataset.changes] == [
         f"3 of 3 images left out: those in {tmp_path / 'test'} have no masks"
     ]
+
+
+def test_other_images_for_a_trained_model_are_read_as_its_own(tmp_path: Path) -> None:
+    own, other = make(tmp_path / "own"), make(tmp_path / "other", count=30)
+    for file in [*(other / "images").iterdir(), *(other / "masks").iterdir()]:
+        with Image.open(file) as image:
+            image.resize((9, 7), Image.Resampling.NEAREST).save(file)
+    plain, kept = load(own), load(own, validation_data=str(other), keeps_split=True)
+    assert kept.spec == plain.spec
+    assert kept.validation is not None
+    assert (len(kept.train), len(kept.validation)) == (len(plain.train), 30)

@@ -230,3 +230,44 @@ def test_splits_without_labels_are_not_used(tmp_path: Path) -> None:
     dataset, entry = load(root), data.survey(data.find(str(root)), DataOptions())
     assert (len(dataset.validation), dataset.test, entry.test_examples) == (4, None, 0)
     assert "the test split has no labels: it is not used" in dataset.notes
+
+
+@pytest.mark.parametrize("kind", ["saved", "parquet"])
+def test_other_lists_for_a_trained_model_are_read_as_its_own(tmp_path: Path, kind: str) -> None:
+    def lists(name: str, *lengths: int) -> Path:
+        found = table(range(20))
+        words = pa.array([list(range(lengths[row % len(lengths)])) for row in range(20)], pa.list_(pa.int64()))
+        found = found.set_column(found.column_names.index("words"), "words", words)
+        return save(tmp_path / name, found) if kind == "saved" else download(tmp_path / name, FEATURES, train=found)
+
+    for own, shape in ((lists("fixed", 3), (3,)), (lists("several", 1, 4), (4,))):
+        other = lists(f"other_{own.name}", 2, 9)
+        kept = load(own, validation_data=str(other), keeps_split=True)
+        assert kept.spec == load(own).spec
+        assert kept.spec.inputs["words"].shape == shape
+        assert kept.validation is not None
+        assert kept.validation.take(np.array([1])).inputs["words"].tolist() == [list(range(shape[0]))]
+        assert load(own, validation_data=str(other)).spec.inputs["words"].shape == (9,)
+
+
+def test_lists_of_structures_are_left_out(tmp_path: Path) -> None:
+    """Version 3 of the library writes them as a list."""
+    rows = table(range(12)).append_column("boxes", pa.array([[{"x": row}] for row in range(12)]))
+    root = save(tmp_path / "mine", rows)
+    features = {**FEATURES, "boxes": [{"x": {"dtype": "int64", "_type": "Value"}}]}
+    (root / "dataset_info.json").write_text(json.dumps({"features": features}))
+    assert load(root).notes[0] == "columns left out: when (timestamp[s]), boxes (nested)"
+
+
+def test_targets_with_a_fraction_are_no_classes(tmp_path: Path) -> None:
+    def saved(name: str, *values: float) -> Path:
+        found = table(range(12)).select(["grid", "label"])
+        return save(tmp_path / name, found.set_column(1, "label", pa.array([values[row % 2] for row in range(12)])))
+
+    features = {"grid": FEATURES["grid"], "label": {"dtype": "float64", "_type": "Value"}}
+    for root in (half := saved("half", 0.5, 1.7)), (whole := saved("whole", 0.0, 2.0)):
+        (root / "dataset_info.json").write_text(json.dumps({"features": features}))
+    with pytest.raises(DataError, match=r"label\[0\] is 0.5: labels must be integers from 0"):
+        load(half, task="classification", target=("label",))
+    dataset = load(whole, task="classification", target=("label",))
+    assert (dataset.class_names, dataset.train.targets.dtype) == (("0", "1", "2"), np.int32)

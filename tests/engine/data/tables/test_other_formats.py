@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from accel_engine.data import DataOptions, load
+from accel_engine.data import DataOptions, find, load, survey
 from accel_engine.data.data_options import ColumnFormat
 from accel_engine.data.roles import Roles
 from accel_engine.data.tables.column_reading import read_columns
@@ -229,3 +229,22 @@ def test_the_first_rows_alone_do_not_tell_the_kind(tmp_path):
         "price": ("number", 120),
         "time": ("number", 120),
     }
+
+
+def test_dates_without_values_are_an_empty_column(tmp_path):
+    rows = table().append_column("left", pa.array([None] * ROWS, pa.timestamp("us")))
+    path = write(rows, tmp_path / "rows.parquet")
+    described = {each.name: each for each in survey(find(path), DataOptions(target=("ok",))).columns}
+    assert (described["left"].kind, described["left"].missing, described["left"].detail) == ("empty", ROWS, "")
+    assert not any("left" in name for name in load(path, DataOptions(target=("ok",))).feature_names)
+    whole = write(rows, tmp_path / "whole.parquet", left=rows["seen"])
+    assert len(load(whole, DataOptions(target=("ok",), validation_data=path)).validation) == ROWS
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_numbers_that_are_declared_missing(tmp_path, suffix):
+    path = tmp_path / f"rows{suffix}"
+    write(table(), path, floor=[-99.0 if row % 2 else 1.5 for row in range(ROWS)])
+    columns = read_columns(path, DataOptions(missing=("unknown", "-99", "2"))).columns
+    assert columns["floor"].missing == ROWS // 2
+    assert columns["rooms"].missing == sum(row % 9 == 0 or row % 4 == 2 for row in range(ROWS))

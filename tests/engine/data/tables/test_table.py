@@ -378,3 +378,11 @@ def test_rows_can_be_shown_in_the_units_and_words_of_the_table(file):
     are_good = ["good" in words.split(", ") for words in found["note"]]
     assert are_good == ["good" in note for note in columns["note"]]
     assert {name for name in found if "=" in name or "is missing" in name} == set()
+
+
+@pytest.mark.parametrize("weights", [["5 mg", "7 mg"], ["2020-01-01", "2021-02-03"], ["yes", "no"]])
+def test_sample_weights_that_are_no_numbers(file, weights):
+    columns = {"x": list(range(0, 40, 2)), "sample_weight": weights * 10, "y": ["p", "q"] * 10}
+    with pytest.raises(DataError, match=f"the column sample_weight has {weights[0]}, but .* --ignore sample_weight"):
+        read(file, columns)
+    assert read(file, columns, ignore=("sample_weight",)).feature_names == ("x",)

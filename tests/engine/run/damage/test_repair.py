@@ -18,7 +18,7 @@ from accel_engine.run.damage.repair import Repair, SavedCount
 from accel_engine.run.damage.repair import repair_run as repair_run
 from accel_engine.run.directory.checkpoint_files import write_checksums
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, runs_directory
+from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, hosts_directory, runs_directory
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.annotations import NAME_LENGTH, rename_run
 from accel_engine.run.store.database import DATABASE
@@ -26,6 +26,14 @@ from accel_engine.run.store.database import DATABASE
 FIXED_COLUMNS = damaged_runs.COLUMNS | {"chunk": ("ended",)}
 
 ROWS = {"meta": 6, "event": 34, "chunk": 20, "sample": 40, "command": 1, "diagnostics": 5, "media": 6}
+
+
+def test_a_run_of_a_host_is_repaired_there(home: Path) -> None:
+    mirror = hosts_directory() / "gpu1" / "runs" / "k3fp-digits"
+    mirror.mkdir(parents=True)
+    words = "run k3fp-digits is on gpu1: repair it there with accel-tui repair k3fp-digits"
+    with pytest.raises(RunError, match=f"^{words}$"):
+        repair_run(mirror)
 
 
 @pytest.fixture

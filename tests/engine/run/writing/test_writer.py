@@ -23,7 +23,7 @@ from accel_engine.run.engine.commands import Command, read_answer, withdraw
 from accel_engine.run.reading.update import Update
 from accel_engine.run.runs.creation import assign_process, create_recorded, reopen
 from accel_engine.run.store.database import DATABASE, RunDatabase
-from accel_engine.run.store.schema import MAX_STEP
+from accel_engine.run.store.schema import MAX_SERIES, MAX_STEP
 from recorded_run import execute, started
 
 
@@ -439,3 +439,20 @@ def test_the_last_steps_that_a_run_can_have_are_read_again(writer: RunWriter, re
 
 def test_an_engine_waits_a_minute_for_others_who_write(writer: RunWriter) -> None:
     assert writer._database.execute("PRAGMA busy_timeout").fetchone() == (60_000,)
+
+
+def test_series_beyond_the_columns_of_a_table_are_left_out_with_one_note(reader: RunReader, writer: RunWriter) -> None:
+    series = {f"s{number}": [float(number)] for number in range(MAX_SERIES + 7)}
+    writer.write_chunk(0, 1.0, 2.0, series)
+    writer.write_chunk(1, 2.0, 3.0, {"new": [1.0]})
+    writer.write_chunk(2, 3.0, 4.0, {"s0": [5.0]})
+
+    update = reader.poll()
+    whole, empty, last = update.chunks
+    assert list(whole.series) == list(series)[:MAX_SERIES]
+    assert [math.isnan(values[0]) for values in empty.series.values()] == [True]
+    assert last.series["s0"][0] == 5.0
+    names = "s1900, s1901, s1902, s1903, s1904 and 2 more, and others that come later"
+    (warned,) = update.events
+    assert isinstance(warned, Warned)
+    assert warned.message == f"a run has at most 1,900 series; left out from step 0 on: {names}"

@@ -159,6 +159,30 @@ def test_other_data_with_other_columns_is_an_error(gym: Gym, houses: Path, tmp_p
         evaluated(directory, data=str(others))
 
 
+def test_a_run_with_its_own_validation_file_is_evaluated_on_another(gym: Gym, houses: Path, tmp_path: Path) -> None:
+    for name in ("own.csv", "others.csv"):
+        (tmp_path / name).write_text("\n".join(TABLE.splitlines()[:11]) + "\n")
+    plan = Plan(data=str(houses), target=("price",), epochs=1, batch_size=12, validation_data=str(tmp_path / "own.csv"))
+    directory = gym.train(plan).directory
+    found = evaluated(directory, data=str(tmp_path / "others.csv"))
+    assert values(found) == values(evaluated(directory))
+    assert not any("training data" in note for note in found.models[0].notes)
+
+
+def test_images_that_would_be_read_in_another_size_are_refused(gym: Gym, tmp_path: Path) -> None:
+    for name, side, count in (("own", 24, 8), ("large", 32, 12)):
+        for label, number in product(("a", "b"), range(count)):
+            path = tmp_path / name / label / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            keras.utils.save_img(path, np.zeros((side, side, 1)))
+    large = str(tmp_path / "large")
+    plan = Plan(model="cnn", data=str(tmp_path / "own"), epochs=1, batch_size=8, validation_data=large)
+    with pytest.raises(AccelError, match="trained on uint8 32x32x1, but its data is read as uint8 24x24x1 now"):
+        evaluated(gym.train(plan).directory, data=large)
+    found = evaluated(gym.train(plan.replace(validation_data="")).directory, data=large)
+    assert (found.split, found.examples) == ("large", 24)
+
+
 def test_a_checkpoint_can_be_chosen(gym: Gym) -> None:
     directory = gym.train(PLAN.replace(checkpoint_every="5 steps")).directory
     first, last = evaluated(directory, checkpoint="5"), evaluated(directory, checkpoint="last")

@@ -1,6 +1,7 @@
 """Effects of commands on a run."""
 
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +19,30 @@ from accel_engine.events import (
 )
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter
+from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 from ..conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop", optimizer="sgd", learning_rate=0.05)
 """Ten steps."""
+
+RAINING = """
+import keras
+
+class Raining(keras.Model):
+    def train_step(self, data):
+        return super().train_step(data)
+
+    def test_step(self, data):
+        raise ValueError("it rains")
+
+def build(input_shape, classes):
+    inputs = keras.Input(input_shape)
+    outputs = keras.layers.Dense(classes, activation="softmax")(keras.layers.Flatten()(inputs))
+    model = Raining(inputs, outputs)
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    return model
+"""
 
 
 def test_pausing_does_not_change_the_run(gym: Gym, random_model: str) -> None:
@@ -59,6 +79,9 @@ def test_a_paused_run_can_be_stopped(gym: Gym) -> None:
 def test_a_stop_that_its_sender_has_withdrawn_is_not_obeyed(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunWriter, "is_withdrawn", lambda _, command: command.name == "stop")
     assert gym.train(PLAN, at={2: [("stop",)]}).ended.outcome is Outcome.FINISHED
+
+    monkeypatch.setattr(CommandMailbox, "is_shared", True)  # as all workers have got it, none may leave it out
+    assert gym.train(PLAN, at={2: [("stop",)]}).ended.outcome is Outcome.STOPPED
 
 
 def test_resuming_a_run_that_is_not_paused_is_rejected(gym: Gym) -> None:
@@ -145,11 +168,22 @@ def test_a_pause_within_a_validation_and_a_validation_by_command_are_measured_as
     assert all(sum(event.spent.values()) - event.spent.get("input", 0) <= event.seconds for event in measured)
 
 
-def test_validation_without_steps_or_data_is_rejected(gym: Gym) -> None:
+def test_why_there_is_no_validation_is_answered(gym: Gym, tmp_path: Path) -> None:
     trained = gym.train(PLAN.replace(validation="off"), when={Phase.BUILDING: [("validate",)]}, at={2: [("validate",)]})
+    assert [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)] == [
+        (False, "no step has completed yet"),
+        (False, "the run has --validation off: stop it, and continue it with --validation epoch"),
+    ]
 
-    answers = [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)]
-    assert answers == [(False, "no step has completed yet"), (False, "there is no validation data")]
+    np.savez(tmp_path / "data.npz", x=np.zeros((512, 4), np.float32), y=np.arange(512) % 2)
+    plan = PLAN.replace(data=str(tmp_path / "data.npz"), split="none")
+    (answer,) = gym.train(plan, at={2: [("validate",)]}).all(CommandAnswered)
+    assert (answer.obeyed, answer.answer) == (False, "there is no validation data")
+
+    (tmp_path / "raining.py").write_text(RAINING)
+    plan = PLAN.replace(model=f"{tmp_path / 'raining.py'}:build")
+    (answer,) = gym.train(plan, at={2: [("validate",)]}).all(CommandAnswered)
+    assert (answer.obeyed, answer.answer) == (False, "the model's test_step cannot run: ValueError: it rains")
 
 
 def test_a_pause_may_end_by_itself(gym: Gym) -> None:

@@ -11,8 +11,10 @@ from accel_engine import run
 from accel_engine.errors import RunError
 from accel_engine.events import CheckpointSaved, Event, Phase, PhaseChanged
 from accel_engine.plan import Plan
+from accel_engine.run.engine.commands import Command
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.distributed.worker_sync import WorkerSync, was_lost_early
+from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync, was_lost_early
 from recorded_run import started
 
 
@@ -26,6 +28,19 @@ def test_one_replica_per_worker_contributes() -> None:
     sync = WorkerSync(tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"]), ClusterSpec(("a:1",)))
     assert sync.all_gather_text("once") == ("once",)
     assert sync.all_gather(3.0, 4.0).tolist() == [[3.0, 4.0]]
+
+
+def test_a_command_that_its_sender_has_withdrawn_reaches_no_worker() -> None:
+    mailbox, withdrawn = CommandMailbox(), {1}
+    sync = WorkerSync(tf.distribute.get_strategy(), ClusterSpec(("a:1",)))
+    commands = SharedCommands(mailbox, sync, lambda command: command.id in withdrawn)
+    for number in (1, 2):
+        mailbox.post(Command(number, 0.0, "ann", "pause"))
+
+    assert commands.take() is None
+    taken = commands.take()
+    assert taken is not None
+    assert taken.id == 2
 
 
 @pytest.mark.parametrize(("steps", "start"), [([30, 20], 20), ([20, 30], 20), ([0, 0], 0)])

@@ -2,11 +2,21 @@
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from accel_engine.training.recovery.loss_watch import CUSTOM_FACTOR, FACTOR, ExplodingLoss, Explosion
+from accel_engine.plan import Plan
+from accel_engine.training.recovery.loss_watch import (
+    CUSTOM_FACTOR,
+    FACTOR,
+    ExplodingLoss,
+    Explosion,
+    LossWatch,
+    NotANumberError,
+)
 
 STEPS = 2000
 STEP = np.arange(STEPS)
@@ -120,3 +130,25 @@ def test_where_losses_that_end_in_nan_grew_from() -> None:
     fast.add((4.0 ** np.arange(30)).astype(np.float32))
     assert fast.grew_from is not None
     assert fast.grew_from < 10
+
+
+@pytest.mark.parametrize("skipped", [{50}, {1150}, {50, 1150, 1215}])
+def test_skipped_steps_do_not_shift_the_step_of_an_explosion(skipped: set[int]) -> None:
+    losses = decay(np.random.default_rng(0))[:1200]
+    losses = np.concatenate([losses, losses[-1] * 1.5 ** np.arange(60)]).astype(np.float32)
+    assert explosion_seen(losses, skipped) == explosion_seen(losses, set())
+
+
+def explosion_seen(losses: np.ndarray, skipped: set[int]) -> int:
+    """The step from which on a run sees its losses explode."""
+    data, model = SimpleNamespace(train=None), SimpleNamespace(optimizer=None)
+    run: Any = SimpleNamespace(plan=Plan(), model=model, dataset=data, has_custom_train_step=True)
+    reporter: Any = SimpleNamespace(step=0)
+    watch = LossWatch(run, reporter)
+    for step, loss in enumerate(losses):
+        reporter.step = step + 1
+        try:
+            watch.skip() if step in skipped else watch.observe({"loss": np.array([loss])})
+        except NotANumberError as error:
+            return error.trouble.step
+    raise AssertionError("it sees none")

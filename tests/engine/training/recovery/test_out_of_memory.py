@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from keras import layers
 
-from accel_engine.events import Outcome, Recovered, RunStarted, Validated, Warned
+from accel_engine.events import CommandAnswered, Outcome, Recovered, RunStarted, Validated, Warned
 from accel_engine.keep_alive.memory_restart import adapted
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
@@ -83,6 +83,7 @@ def test_the_learning_rate_of_a_command_after_the_checkpoint_stays(gym: Gym, fol
         writer.begin(started)
     trained = gym.train(plan, at={24: [("learning_rate", 0.0125)]}, run=directory)
 
+    assert trained.ended.seconds <= trained.ended.time - trained.all(RunStarted)[-1].time  # the others count before it
     recovered = trained.only(Recovered)
     assert (recovered.step, recovered.failed_step) in ((20, 29), (20, 30))
     assert len(trained.series["learning_rate"]) == 50
@@ -190,13 +191,16 @@ def test_validation_takes_smaller_batches_and_measures_the_same(gym: Gym, folder
 
 
 def test_validation_that_is_impossible_does_not_end_training(gym: Gym, folder: Path) -> None:
-    trained = gym.train(plan_of(folder, "validating", 0, validation="end"))
+    trained = gym.train(plan_of(folder, "validating", 0, validation="end"), at={2: [("validate",)]})
 
     assert trained.ended.outcome is Outcome.FINISHED
     assert trained.ended.steps == 50
     assert not trained.all(Validated)
-    (warned,) = [event.message for event in trained.all(Warned) if "validation" in event.message]
-    assert warned == "out of memory in validation, although it takes one example at a time: it is left out"
+    answered = trained.only(CommandAnswered)
+    reason = "out of memory in validation, although it takes one example at a time"
+    assert (answered.obeyed, answered.answer) == (False, reason)
+    warned = [event.message for event in trained.all(Warned) if "validation" in event.message]
+    assert warned == [f"{reason}: it is left out"] * 2
 
 
 def test_with_on_oom_fail_validation_ends_the_run(gym: Gym, folder: Path) -> None:

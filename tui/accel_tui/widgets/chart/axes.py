@@ -30,7 +30,7 @@ class Axis:
     """A linear axis."""
 
     scale: ClassVar[str] = ""
-    """What it is called where it is not linear."""
+    """Name of its scale; empty if it is linear."""
     least_step: ClassVar[float] = 0.0
     """The least distance of two ticks."""
 
@@ -235,7 +235,7 @@ def labels(ticks: Sequence[float]) -> list[str]:
 
 
 def significant(value: float) -> str:
-    """A measured value as everywhere, and ``-`` where there is none."""
+    """A measured value as text; ``-`` if it is not finite."""
     return numbers.metric(value) if math.isfinite(value) else "-"
 
 

@@ -197,7 +197,7 @@ def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
 
 
 def _stride(events: int, width: int, kept_stride: int) -> int:
-    """How many events a sign may stand for: 1, 2 or 5 times a power of ten, or a multiple of ``kept_stride``."""
+    """How many events a sign stands for: 1, 2 or 5 times a power of ten, or ``kept_stride`` times a power of two."""
     max_signs = max(1, width // _CELLS_APART)
     if kept_stride > 1:
         return next(kept_stride << doubled for doubled in range(64) if events <= max_signs * kept_stride << doubled)

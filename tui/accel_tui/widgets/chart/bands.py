@@ -12,7 +12,7 @@ QUANTILES = (10.0, 25.0, 50.0, 75.0, 90.0)
 """Percentiles of the band, its quartiles and its median."""
 
 LEAST_RUNS = 3
-"""Number of curves with values from which a band is drawn."""
+"""Fewest curves with values for which a band is drawn."""
 
 _POINTS = 200
 
@@ -30,7 +30,7 @@ class BandCurve(Protocol):
 
 
 def band(curves: Sequence[BandCurve]) -> tuple[Floats, Floats]:
-    """The percentiles of some curves, each of which is joined by lines, and ends with its last value.
+    """The percentiles of curves, whose points are joined by lines; beyond its ends, a curve has no value.
 
     Args:
         curves: Their positions have one unit.

@@ -1,7 +1,7 @@
 """How the styles of a chart's cells look in a theme.
 
 They are computed from the variables of the theme when they are first shown. Component classes would do the same, but
-Textual resolves all sixty-five of them for each chart whenever a class of it or of a widget around it changes.
+Textual resolves all of them for each chart whenever a class of it or of a widget around it changes.
 """
 
 from collections.abc import Mapping

@@ -60,7 +60,7 @@ class Chart(ChartMouse):
     """Whether the values are whole numbers, so that the ticks are."""
 
     label_width = 0
-    """Width of the longest value label drawn last; 0 for none."""
+    """Width of the longest value label of the last drawing; 0 without one."""
 
     class Labelled(Message):
         """The width of the value labels has changed."""

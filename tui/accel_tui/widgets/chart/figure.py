@@ -37,7 +37,7 @@ _SHOWN_MARKS: dict[MarkKind, Ink] = {
     MarkKind.PART: "text-muted",
     MarkKind.RECOVERED: "error",
 }
-"""Marks that are drawn: those that explain a jump of a curve."""
+"""Marks that are drawn, as they explain jumps of curves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ChartFigure:
     """In points, as the height."""
     height: float
     title: str
-    """What it shows, for those who do not see it."""
+    """What it shows, for screen readers."""
     shapes: tuple[Shape, ...]
 
 

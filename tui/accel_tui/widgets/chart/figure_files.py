@@ -59,7 +59,7 @@ def svg_of(figure: ChartFigure, *, is_alone: bool = False) -> str:
 
     Args:
         figure: The figure.
-        is_alone: Whether it is a file; else :func:`figure_style` are in the page that has it.
+        is_alone: Whether it is a file; else the page that contains it has the rules of :func:`figure_style`.
     """
     size = f'viewBox="0 0 {figure.width:g} {figure.height:g}"'
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(figure.title)}"']

@@ -31,7 +31,7 @@ def figure_of_frame(title: str, frame: Frame, styles: tuple[str, ...], looks: Ma
     """Draw the cells of a frame; tints are left out.
 
     Args:
-        title: What it shows, for those who do not see it.
+        title: What it shows, for screen readers.
         frame: The cells.
         styles: The names of their styles, by index.
         looks: How these look.

@@ -108,7 +108,7 @@ def position_at(plot: Plot, columns: int, rows: int, cell: int) -> float | None:
 
 
 def plot_view(plot: Plot, columns: int, rows: int) -> ChartView:
-    """The axes of a plot of some cells."""
+    """The axes of a plot, for a width and a height in cells."""
     values = [each.y for each in plot.series if each.kind != "rule"]
     has_bars = any(each.kind == "bars" for each in plot.series)
     if has_bars:
@@ -271,13 +271,13 @@ class PlotView(Widget):
     _drawn: tuple[Size, Plot, Frame] | None = None
 
     def show(self, make: Callable[[int], Plot] | None) -> None:
-        """Show a plot from the next repaint on, which is made for a number of rows."""
+        """Show the plot that ``make`` returns for a number of rows; the text :attr:`empty` for ``None``."""
         self._make, self._drawn = make, None
         self.refresh()
 
     @property
     def drawn(self) -> tuple[Plot, Frame] | None:
-        """The plot at this size, and its cells."""
+        """The plot at this size, and its cells; ``None`` without a plot or without room."""
         if self._make is None or not self.size:
             return None
         if self._drawn is None or self._drawn[0] != self.size:

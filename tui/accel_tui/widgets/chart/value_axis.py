@@ -44,7 +44,7 @@ class VisibleValues:
 
     @classmethod
     def of(cls, lows: Floats, highs: Floats, *, are_points: bool = False) -> "VisibleValues":
-        """The part with these values; of very few, the quantiles are the extremes."""
+        """The values with their quantiles and ends; of few values, the quantiles are the extremes."""
         is_single = lows is highs
         # Of buckets with several values each, some of the buckets tell enough.
         stride = 1 if is_single else max(1, len(lows) // _SAMPLED)
@@ -117,7 +117,7 @@ def asks_for_log(parts: Sequence[VisibleValues], previous: Axis | None) -> bool:
 
 
 Bounds = tuple[float | None, float | None]
-"""Values that an axis includes."""
+"""The lowest and the highest value that an axis includes, or at which it ends; ``None`` for no bound."""
 
 _DIGITS = (1.0, 2.0, 2.5, 5.0)  # first digits of the distance of two ticks
 _WHOLE_DIGITS = (1.0, 2.0, 5.0)  # the same of whole numbers

@@ -135,7 +135,7 @@ def _parts(length: int, shares: Sequence[float]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class BarItem:
-    """An item of the line."""
+    """An item of the bar."""
 
     text: str
     action: str = ""

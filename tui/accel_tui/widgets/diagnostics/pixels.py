@@ -120,7 +120,7 @@ def _shaded(pixels: Pixels, style: Style, *, dark: bool) -> list[Strip]:
 
 
 def draw_classes(classes: Pixels, columns: int, lines: int, style: Style) -> list[Strip]:
-    """A mask ``[height, width]`` as a digit or letter per class, for terminals without colours."""
+    """A mask ``[height, width]`` as a sign of :data:`CLASS_SIGNS` per class, for terminals without colours."""
     found = _scaled(classes[:, :, np.newaxis], columns, lines, smooth=False)[:, :, 0]
     return [
         Strip([Segment("".join(CLASS_SIGNS[index % len(CLASS_SIGNS)] for index in row), style)])

@@ -66,7 +66,7 @@ class _ThresholdFigures:
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall; 0 if no positive is found."""
+        """Harmonic mean of precision and recall; 0 if no positive is found, NaN if there is none."""
         whole = self.positives + self.predicted
         return 2 * self.recall * self.positives / whole if self.positives else np.nan
 

@@ -42,7 +42,7 @@ class ScrollPage(TextPage):
         Args:
             width: In cells.
             visible: The lines that are visible; empty if there are none.
-            lines: Number of lines, at least those to the end of the next page.
+            lines: Number of lines built so far, at least to the end of the next page if there are as many.
         """
         raise NotImplementedError
 

@@ -88,7 +88,7 @@ class OptionForm(VerticalScroll):
         texts: Texts at first, where they are not the defaults.
         specs: Specifications in place of the dataclass's.
         editors: Widgets in place of those that the specifications make.
-        directories: The runs whose checkpoints the option ``checkpoint`` offers.
+        directories: The runs whose common checkpoints the option ``checkpoint`` offers.
         does: What enter does with valid options.
     """
 

@@ -1,4 +1,4 @@
-"""Inputs of a form: of a path, which it completes, and a list of items that can be chosen each."""
+"""Inputs of a form: a path with completion, and a list of items with a mark each."""
 
 import asyncio
 import os

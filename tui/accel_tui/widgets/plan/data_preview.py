@@ -84,7 +84,7 @@ class DataPreview(ItemList):
         self._pause = self.set_timer(IDLE_SECONDS, self._begin)
 
     def begin(self) -> None:
-        """Read data from now on; before, the first frame and the modules for all others come first."""
+        """Read data from now on; until then, the first frame and imports have priority."""
         if not self._may_read:
             self._may_read = True
             self._begin()

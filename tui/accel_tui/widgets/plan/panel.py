@@ -1,4 +1,4 @@
-"""A panel of New run, and the screen's way through its fields."""
+"""A panel of New run, and the panel that a widget is in."""
 
 from textual.containers import Vertical
 from textual.content import Content

@@ -170,7 +170,7 @@ class PlanForm(Widget):
             panel.tabs = tuple(each.title for each in self.panels) if is_single else ()
 
     def show_panel(self, shown: PlanPanel) -> None:
-        """Show the panel that the focus is in, or marks it where all are shown."""
+        """Show the panel that the focus is in, or mark it where all are shown."""
         if not shown.has_class("-current"):
             for panel in self.panels:
                 panel.set_class(panel is shown, "-current")
@@ -187,7 +187,7 @@ class PlanForm(Widget):
 
     @property
     def relevant(self) -> tuple[str, ...]:
-        """The fields that fit the plan, in folded groups too, in their order on the screen."""
+        """The fields that fit the plan, also if they are not mounted, in their order on the screen."""
         filled = self.filled
         return tuple(name for name in ORDER if is_relevant(name, filled, self._known_devices))
 

@@ -100,7 +100,7 @@ def facts_of(state: RunState) -> list[tuple[str, str]]:
 
 
 def machine_facts(state: RunState) -> list[tuple[str, str]]:
-    """Which of these are about the machine."""
+    """The facts of :func:`facts_of` that are about the machine."""
     return [*_work(state), *_devices(state)]
 
 

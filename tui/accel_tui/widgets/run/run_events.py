@@ -38,7 +38,7 @@ class Happened(NamedTuple):
     style: str
     words: str
     routine: str = ""
-    """Which of the events it is that come again and again: of those between two others only the last is shown."""
+    """Kind of an event that comes again and again; of a kind, only the last between two other events is shown."""
 
 
 class RunEvents(RunText):

@@ -222,7 +222,7 @@ def _has_others(state: RunState) -> bool:
 
 
 def _urgency(worker: WorkerStatus) -> int:
-    """Sort key: lost workers come before those that failed in consequence."""
+    """Sort key: lost workers come before workers that failed in consequence."""
     if worker.state is None:
         return 3
     return 0 if worker.state.lost else 1 if _has_failed(worker.state) else 2

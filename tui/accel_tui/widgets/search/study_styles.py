@@ -1,4 +1,4 @@
-"""Styles of the cells of a search's views, and how many trials are painted at once."""
+"""Styles of the cells of a search's views, and functions that draw with them."""
 
 from collections.abc import Mapping
 

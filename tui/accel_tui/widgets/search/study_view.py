@@ -55,7 +55,7 @@ class Importance:
     ended: int = -1
     """Number of ended trials that it was computed from."""
     shares: Mapping[str, float] | None = None
-    """The share of each parameter."""
+    """The share of each parameter; ``None`` if there are none."""
     problem: str = ""
     """Why there are none."""
 

@@ -29,8 +29,8 @@ def choose_cuts(
 ) -> tuple[int, ...]:
     """The first layer of each stage but the first.
 
-    The size of a stage is its share of the model's time or of its memory, whichever is larger. Of cuts whose largest
-    stage is about as small, those with the fewest bytes between stages are chosen.
+    The size of a stage is its share of the model's time or of its memory, whichever is larger. If several sets of cuts
+    have about the smallest largest stage, the one with the fewest bytes between stages is chosen.
 
     Args:
         costs: In the order in which the layers run; at least one for each stage.

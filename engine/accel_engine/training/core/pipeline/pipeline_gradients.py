@@ -4,9 +4,9 @@ TensorFlow runs what is ready on each device. So it suffices to trace all micro-
 stage's operations on its device: while the second stage takes a micro-batch, the first one takes the next. Each stage
 is a function, which is traced once.
 
-The order is 1F1B (one forward, one backward): a stage begins a micro-batch only if no more than as many stages as
-follow it, and itself, hold activations of earlier ones. The devices wait as long as with all forward passes before
-all backward passes, and a stage holds fewer activations.
+The order is 1F1B (one forward, one backward): a stage holds the activations of at most as many micro-batches as there
+are stages from it to the last one, and begins the next one only after a backward pass. The devices wait as long as with
+all forward passes before all backward passes, and a stage holds fewer activations.
 """
 
 from collections.abc import Callable, Sequence
@@ -175,9 +175,9 @@ class Pipeline:
         return measured, upstream, found[len(floats) :]
 
     def _take_backward(self, index: int, taken: _Taken, above: "_Upstream") -> list[Any]:
-        """The backward pass of a stage; the gradients of variables, which are ``None`` where it does not use them.
+        """The backward pass of a stage: the gradients of all variables, ``None`` for those that it does not use.
 
-        Adds the gradients of its inputs to the gradients of the stages before it.
+        Empty if no gradient reaches the stage. Adds the gradients of its inputs to ``above``.
         """
         stage, outputs = self._stages.stages[index], [*taken.outputs, *taken.losses]
         upstream = [*above.take(stage.given), *above.take_losses(len(taken.losses))]
@@ -261,7 +261,7 @@ class _Upstream:
         return [self._sums.get(key) for key in keys]
 
     def take_losses(self, count: int) -> list[Any]:
-        """The gradients of the losses of the last stage whose were not taken yet."""
+        """The gradients of the losses of a stage; call it for the stages in reverse order."""
         first = len(self._losses) - count
         taken, self._losses = self._losses[first:], self._losses[:first]
         return taken

@@ -117,7 +117,7 @@ def divide(model: keras.Model, plan: Plan, devices: Sequence[str], batch: int, i
     """Divide a model into a stage for each device.
 
     Args:
-        model: Built; not compiled yet.
+        model: Built; its optimizer is not.
         plan: The plan.
         devices: TensorFlow's names of the devices, such as ``CPU:0``.
         batch: Examples of a step.
@@ -254,7 +254,7 @@ class TracedLayers:
     """The layers of a model in a traced step, in the order of the layer table."""
 
     activations: tuple[LayerActivations, ...] = ()
-    """The activations of each layer; last of no layer."""
+    """The activations of each layer, and last the ones that belong to no layer."""
     operations: int = 0
     """Number of operations of the step; 0 if it could not be traced."""
     flops: Mapping[int, int] = field(default_factory=Counter)

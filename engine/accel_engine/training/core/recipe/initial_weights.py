@@ -38,8 +38,8 @@ def load_initial_weights(model: keras.Model, plan: Plan) -> tuple[list[str], lis
 
     From a run they are from its newest checkpoint, or of the best one if the run has ``restore_best``, if all of
     them fit; the moving averages of weights that have one. Otherwise, from its ``model.keras`` or another file, each
-    layer takes its weights as ``load_weights(..., skip_mismatch=True)`` does: those at the same place in the model, of
-    the same shapes.
+    layer takes its weights as ``load_weights(..., skip_mismatch=True)`` does: the ones at the same place in the model,
+    if they have the same shapes.
 
     Args:
         model: Built. Weights from ImageNet it has already.
@@ -144,7 +144,7 @@ def _is_damaged(path: Path) -> bool:
 def _marked(model: keras.Model) -> Iterator[set[int]]:
     """Find out which weights are loaded inside the ``with`` block, which Keras does not tell; yields their ids.
 
-    They are NaN until they are loaded. A layer of which not all were loaded gets back those that it had. Other
+    They are NaN until they are loaded. A layer of which not all were loaded gets back its former weights. Other
     variables, such as an optimizer's, keep their values.
     """
     weights = [weight for weight in model.weights if "float" in str(weight.dtype)]

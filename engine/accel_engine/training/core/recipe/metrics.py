@@ -80,7 +80,7 @@ class _OfNumbers(_OfRows):
 
 
 class _OfClasses(_OfRows):
-    """A metric of the probabilities of classes, whose labels are encoded as vectors.
+    """A metric of the probabilities of classes, for which labels are encoded as vectors.
 
     Args:
         inner: The metric; it takes arrays ``[examples, classes]``, or ``[examples, 1]`` for a single output and with

@@ -62,7 +62,8 @@ def make_schedule(plan: Plan, highest: float, total_steps: int) -> schedules.Lea
         A schedule, or ``highest`` if the rate is constant.
 
     Raises:
-        PlanError: The schedule depends on the number of steps, which is unknown, or has more steps of warm-up.
+        PlanError: The schedule depends on the number of steps, which is unknown; or its warm-up or its drops do not
+            fit the steps.
     """
     by_share = [each for each in plan.rate_drops if each.endswith("%")] if plan.schedule == "steps" else []
     needs_total = plan.schedule not in ("constant", "steps") or by_share or 0 < plan.warmup < 1

@@ -76,7 +76,7 @@ def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) ->
 
 
 def _estimated_memory(resolved: ResolvedPlan, model: keras.Model, parts: ModelParts) -> int | None:
-    """Bytes that training needs on each device without rematerialization; ``None`` if unknown, or if it saves less."""
+    """Bytes that a step needs on each device without rematerialization; ``None`` if unknown or it saves too little."""
     if not parts.activations or not saves_enough(parts.activations, parts.saved_share):
         return None
     counts = resolved.step_counts

@@ -91,7 +91,7 @@ class Partition:
 
 
 def choose_partition(operations: Sequence[Operation]) -> Partition:
-    """The partition that saves the fewest activations; without cuts if none saves fewer than all.
+    """The partition with the fewest saved activations; without cuts if they reduce nothing.
 
     Args:
         operations: In the order in which they run.

@@ -133,7 +133,7 @@ class _Scope(keras.StatelessScope):  # type: ignore[misc]
 
 
 class _Run:
-    """One use of a part: its first computation, and that for the gradient.
+    """One use of a part: its first computation, and the one for the gradient.
 
     Attributes:
         values: All that it depends on: inputs, their masks, and its layers' variables.

@@ -22,7 +22,7 @@ CUSTOM_STEP_REASON = "the model has a custom train_step, so its outputs cannot b
 """Why there is no report for such a model."""
 
 _OUTPUT_BYTES = 1 << 28
-"""Outputs of the examples that are shown take at most about this much memory while a report is built."""
+"""About how many bytes the outputs of the examples that are shown may take while a report is built."""
 
 _CLASSIFYING = ("crossentropy", "focal", "hinge")
 _BY_RANK = {2: "classification", 3: "sequence"}

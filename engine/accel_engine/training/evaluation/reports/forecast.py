@@ -31,7 +31,7 @@ class ForecastBuilder(OutputReportBuilder):
     Args:
         output: The output: ``[batch, steps]`` of one series, ``[batch, series]`` of several, or
             ``[batch, steps, series]``. All sides but the batch are known.
-        inputs: The spec of the inputs, in which series that are forecast are standardised as the targets are.
+        inputs: The spec of the inputs, whose columns of the forecast series are standardised as the targets are.
     """
 
     random = 8
@@ -98,7 +98,7 @@ class ForecastBuilder(OutputReportBuilder):
         return [curve_view(each, names) for each in values]
 
     def _with_past(self, shown: Shown) -> Shown:
-        """The same with inputs whose first series are those that are forecast; without others if units are restored."""
+        """The same with inputs whose first series are the forecast ones; without others if units are restored."""
         if not len(shown.rows) or not self._has_past:
             return shown
         features, order = self.output.views.feature_names, list(self._past)

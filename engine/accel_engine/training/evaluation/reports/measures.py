@@ -84,7 +84,8 @@ def class_indices(targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
     """True classes, int32, from class indices or one-hot vectors.
 
     Args:
-        targets: ``[...]``, ``[..., 1]`` or one-hot ``[..., units]``; for a single unit, its sign or 0 and 1.
+        targets: ``[...]``, ``[..., 1]`` or one-hot ``[..., units]``; for a single unit, floats above 0.5 are the second
+            class.
         outputs: ``[..., units]``.
 
     Returns:
@@ -146,7 +147,7 @@ def counted_cells(cells: tf.Tensor, weights: tf.Tensor, size: int) -> tf.Tensor:
 
 
 def confusion(true: tf.Tensor, predicted: tf.Tensor, weights: tf.Tensor, classes: int) -> tf.Tensor:
-    """The confusion matrix as a vector, and the number of those without a true class, ``[classes ** 2 + 1]``.
+    """The confusion matrix as a vector, then how many have no true class, float32 ``[classes ** 2 + 1]``.
 
     Args:
         true: Class indices, int32 of any shape.
@@ -163,7 +164,7 @@ def score_histograms(values: tf.Tensor, positive: tf.Tensor, weights: tf.Tensor)
     """Histograms of the probabilities of labels, first of positives, float32 ``[2 * labels * SCORE_BINS]``.
 
     Args:
-        values: ``[batch, labels]``; those that are not finite are left out.
+        values: ``[batch, labels]``; values that are not finite are left out.
         positive: Whether an example has the label, bool.
         weights: 1 for each example that counts, ``[batch]``.
     """

@@ -71,7 +71,7 @@ def mask_view(classes: npt.NDArray[Any]) -> Mask:
     """A mask of at most :data:`MAX_SIDE` pixels per side, each the class of the pixel at its middle.
 
     Args:
-        classes: Class indices ``[height, width]``; those outside of 0 to 254 have no class.
+        classes: Class indices ``[height, width]``; pixels outside of 0 to 254 have no class.
     """
     step = max(1.0, max(classes.shape) / MAX_SIDE)
     rows, columns = (((np.arange(math.floor(side / step)) + 0.5) * step).astype(np.intp) for side in classes.shape)

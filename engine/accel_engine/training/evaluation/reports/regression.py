@@ -85,7 +85,7 @@ class RegressionBuilder(OutputReportBuilder):
 
 
 def _residual_histogram(values: npt.NDArray[np.floating[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Counts ``[RESIDUAL_BINS]`` and edges of finite values.
+    """Counts ``[RESIDUAL_BINS]`` and edges ``[RESIDUAL_BINS + 1]`` of finite values.
 
     The outermost 0.5 percent are in the first and the last bin, as a single outlier would leave all others in one.
     """

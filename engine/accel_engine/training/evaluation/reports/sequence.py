@@ -152,7 +152,7 @@ LENGTH = 300
 """Tokens that are written at most."""
 
 SECONDS = 2.0
-"""Time after which no token is added."""
+"""Seconds after which no token is added."""
 
 TEMPERATURE = 0.8
 
@@ -162,7 +162,7 @@ NextChances: TypeAlias = Callable[[npt.NDArray[Any], int], npt.NDArray[np.float6
 
 
 def generate(next_chances: NextChances, prompt: Sequence[int], window: int, *, any_length: bool = False) -> list[int]:
-    """Continue a prompt, the same at every call for the same model; see :func:`continued`."""
+    """Continue a prompt; the same model gives the same tokens, as many as the time allows. See :func:`continued`."""
     tokens = continued(next_chances, prompt, window, any_length=any_length)
     ends, written = time.monotonic() + SECONDS, list[int]()
     while len(written) < LENGTH and time.monotonic() < ends:
@@ -181,12 +181,12 @@ def continued(
     temperature: float = TEMPERATURE,
     seed: int = SEED,
 ) -> Iterator[int]:
-    """Yield the tokens after a prompt, each drawn by its probability, until one is not finite.
+    """Yield the tokens after a prompt, each drawn by its probability, until a probability is not finite.
 
     Args:
         next_chances: The model.
         prompt: The first tokens.
-        window: Most tokens that the model is given.
+        window: Most tokens that the model is given, the last ones.
         any_length: Whether the model takes fewer; otherwise zeros follow the tokens, which a causal model ignores.
         temperature: The divisor of the logarithms of probabilities; 0 always takes the most probable token.
         seed: Seed of the draws.
