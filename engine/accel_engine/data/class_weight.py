@@ -37,7 +37,7 @@ def check_class_weights(entry: DatasetEntry, options: DataOptions) -> None:
     """
     given = _parse(options.class_weight)
     _check_task(entry.task, options)
-    if given is not None and entry.class_names:
+    if given is not None and entry.class_names and entry.classes is not None:
         _by_index(given, entry.class_names, options)
 
 

@@ -129,7 +129,12 @@ class LanguageText(Source):
         encoder = CharacterEncoder(replace=self._replaces)
         length = encoder.count(self.path)
         tokens = encoder.encode(self.path, length, _divide_tokens(length, self.options)[0], progress)
+        has_unknown = bool(encoder.unknown)
         other = encoder.encode(validation, encoder.count(validation), 0, no_progress) if validation else None
+        # Without a share for validation, the trained model may have had such characters in validation data of its own.
+        if self.options.keeps_split and self.options.validation_split and encoder.unknown and not has_unknown:
+            shown = _listed(encoder)
+            raise DataError(f"{validation} has characters for which the trained model has no token: {shown}")
         return tokens, other, encoder.vocabulary, tuple(_changes(encoder))
 
 
@@ -137,11 +142,15 @@ _Read: TypeAlias = tuple[_Tokens, _Tokens | None, tuple[str, ...], tuple[Change,
 """The tokens of the text, and of the one for validation, the vocabulary, and what was changed."""
 
 
+def _listed(encoder: CharacterEncoder) -> str:
+    """The unknown characters, the most frequent ones first."""
+    return numbers.listed((repr(character) for character, _ in encoder.unknown.most_common()), _LISTED)
+
+
 def _changes(encoder: CharacterEncoder) -> list[Change]:
     changes = []
     if encoder.unknown:
-        shown = numbers.listed((repr(character) for character, _ in encoder.unknown.most_common()), _LISTED)
-        detail = f"to the token {UNKNOWN}, as the training part has none of them: {shown}"
+        detail = f"to the token {UNKNOWN}, as the training part has none of them: {_listed(encoder)}"
         changes.append(Change("converted", "characters", encoder.unknown.total(), detail=detail))
     if encoder.replaced:
         changes.append(Change("converted", "bytes outside UTF-8", encoder.replaced, detail=f"to {UNKNOWN}"))

@@ -105,7 +105,9 @@ class ArraySource(Source):
         train_count, validation_count, test_count = split_sizes(
             {split: _rows(part) for split, part in parts.arrays.items()}, options
         )
-        classes = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
+        found = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
+        are_all = bool(class_names) or not form.labels or y is None or y.whole  # the first labels do not tell all
+        classes = found if are_all else ()
         return replace(
             self.entry,
             shape=tuple(first.inputs.shape[1:]) if isinstance(first.inputs, np.ndarray) else None,
@@ -121,7 +123,7 @@ class ArraySource(Source):
             columns=columns,
             class_names=classes,
             class_counts=form.counts if y is not None and y.whole else (),
-            samples=_samples(first, form, classes),
+            samples=_samples(first, form, found),
         )
 
     def load(self, progress: Progress) -> Dataset:

@@ -49,7 +49,7 @@ class DatasetEntry:
     shape: tuple[int, ...] | None = None
     """Shape of one example, without the batch; ``None`` if unknown, or if it has several inputs."""
     classes: int | None = None
-    """Number of classes, 0 for data without classes; ``None`` if unknown."""
+    """Number of classes, 0 for data without classes; ``None`` if unknown, though some may be named."""
     examples: int | None = None
     """Number of training examples; ``None`` if unknown."""
     validation_examples: int | None = None

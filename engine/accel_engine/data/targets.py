@@ -203,7 +203,8 @@ def _form(y: Known, task: str, name: str) -> TargetForm:
     flat, dimensions = _is_flat(y.shape), len(y.shape)
     if task == "classification" and flat:
         labels, classes = sparse_labels(y.rows, name)
-        check_classes(classes, name)
+        if y.whole:
+            check_classes(classes, name)
         counts = np.bincount(labels, minlength=classes)
         return TargetForm(task, classes, True, (), tuple(map(int, counts)), _absent(counts, name))
     if task in ("classification", "multi-label"):
@@ -245,8 +246,9 @@ def _text_labels(y: Known, name: str) -> TargetForm:
     if not _is_flat(y.shape):
         raise DataError(f"{name} is text of the shape {y.shape}; class names must be [n]")
     values, counts = np.unique(text_array(y.rows), return_counts=True)
-    check_classes(len(values), name)
-    if len(values) > max(_FEW_VALUES, len(y.rows) // 2):
+    if y.whole:
+        check_classes(len(values), name)
+    if y.whole and len(values) > max(_FEW_VALUES, len(y.rows) // 2):
         raise DataError(f"{name} has {len(values)} different texts in {len(y.rows)} examples: not class names")
     names = tuple(map(str, values))
     return TargetForm("classification", len(names), True, names, tuple(map(int, counts)))

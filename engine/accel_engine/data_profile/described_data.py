@@ -29,6 +29,12 @@ _LAZY_ROWS = 64
 _VALUES = 6
 """Number of values shown of an array."""
 
+_OF_ALL = (
+    *("shape", "spec", "examples", "validation_examples", "test_examples"),
+    *("task", "classes", "class_names", "class_counts"),
+)
+"""What only all of the examples tell of some data."""
+
 _ROLES = {"inputs": "input", "targets": "target", "weights": "weight"}
 
 
@@ -92,10 +98,9 @@ def describe_loaded(
     dataset = load(spec, options, progress)
     if entry is None:
         entry = entry_of(dataset, found)
-    elif entry.examples is None:  # such as compressed records
+    elif entry.examples is None or entry.classes is None:  # such as compressed records, and large tables
         loaded = entry_of(dataset, found)
-        counts = ("examples", "validation_examples", "test_examples")
-        entry = replace(entry, **{name: getattr(loaded, name) for name in counts})
+        entry = replace(entry, **{name: getattr(loaded, name) for name in _OF_ALL})
     if not entry.class_counts and (labels := _labels(dataset)) is not None:  # such as built-in data
         counted = np.bincount(labels, minlength=dataset.classes).tolist()
         entry = replace(entry, class_counts=tuple(counted), class_names=entry.class_names or dataset.class_names)

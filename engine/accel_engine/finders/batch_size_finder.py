@@ -107,7 +107,8 @@ class _Search:
             between = sizes_between(self._measured, chosen.knee.batch_size, self._multiple)
             for index, size in enumerate(between):
                 self._expected = len(between) - index
-                self._add(self._measure(size, self._options.seconds))
+                if not self._too_large(size):
+                    self._add(self._measure(size, self._options.seconds))
             self._expected = 0
         chosen = self._measure_answer_again()
         confirmed = chosen.knee if chosen else None

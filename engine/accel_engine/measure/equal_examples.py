@@ -68,7 +68,7 @@ def compare_learning(
     orders = ORDERS if first.has_orders or second.has_orders else 1
     rates = [trial.process.take_for(0.5).examples_per_second for trial in pair]
     wanted = SHARE * seconds * min(rates) / (2 * orders) / first.global_batch
-    steps = max(LEAST_STEPS, min(int(wanted), _steps_left(pair[0])))
+    steps = max(LEAST_STEPS, min(int(wanted), _steps_left(pair[0]) or int(wanted)))
     validates = not by_loss or _has_time_to_validate(pair[0], seconds / (2 * orders))
     examples = steps * first.global_batch
     results: list[list[dict[str, float]]] = [[], []]
@@ -96,7 +96,10 @@ def _has_time_to_validate(trial: PlanTrial, most: float) -> bool:
 
 
 def _steps_left(trial: PlanTrial) -> int:
-    """Steps from the start to the end of the plan: no trial trains longer than the run would; an epoch at least."""
+    """Steps from the start to the end of the plan: no trial trains longer than the run would; an epoch at least.
+
+    0 if they are unknown.
+    """
     per_epoch, start = trial.ready.steps_per_epoch, trial.start
     return max(per_epoch, start.plan.epochs * per_epoch - start.step)
 

@@ -102,7 +102,13 @@ class DataDescription:
     def is_size_unknown(self) -> bool:
         """Whether only reading the data can tell the sizes of a model, as with a vocabulary."""
         is_measured = self.output_size > 0 or self.task == "reconstruction"
-        return not self.is_read and (not is_measured or (self.form == TOKENS and not self.vocabulary))
+        is_open = self.has_open_columns or (self.form == TOKENS and not self.vocabulary)
+        return not self.is_read and (not is_measured or is_open)
+
+    @property
+    def has_open_columns(self) -> bool:
+        """Whether it is a table whose first rows were read, so that the number of its features is unknown."""
+        return self.kind == "table" and not self.is_read and self.shape == (None,)
 
     @property
     def has_integer_targets(self) -> bool:

@@ -75,7 +75,7 @@ class ModelEntry:
             hint = f", not {kind}" if kind and data.form != self.form else ""
             found = describe(data.inputs) if self.form in (TEXTS, TOKENS) else numbers.shape(data.shape)
             return f"model {self.name} takes {self.takes}; the data has {found}{hint}"
-        if not self.any_size and None in data.shape:
+        if not self.any_size and None in data.shape and not data.has_open_columns:
             found = numbers.shape(data.shape)
             return f"model {self.name} takes examples of one size; the data has {found}: pad or cut the examples"
         if self.form == TOKENS and data.is_read and not data.vocabulary:

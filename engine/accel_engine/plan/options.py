@@ -110,11 +110,16 @@ def text_of(value: Any) -> str:
 
 def command_words(options: object) -> list[str]:
     """The options of commands that give the values of a dataclass which are not its defaults."""
-    words, kind = list[str](), type(options)
-    for name, spec in specs_of(kind).items():
-        value = getattr(options, name)
-        if value == default_of(kind, name):
-            continue
+    kind = type(options)
+    values = {name: getattr(options, name) for name in specs_of(kind)}
+    return words_of(kind, {name: value for name, value in values.items() if value != default_of(kind, name)})
+
+
+def words_of(kind: type, values: Mapping[str, Any]) -> list[str]:
+    """The options of commands that give these values of a dataclass's fields."""
+    words = list[str]()
+    for name, value in values.items():
+        spec = specs_of(kind)[name]
         flag = (spec.flags or (f"--{name.replace('_', '-')}",))[0]
         for part in value if spec.repeats else (value,):
             words += [flag, f"{text_of(part)}{spec.unit}"]

@@ -163,8 +163,10 @@ def learning_race(learned: Learned, task: CureTask) -> CureRace:
         ConfigurationResult(configuration, ConfigurationState.FINISHED, learned=value)
         for configuration, value in zip(_configurations(task), values, strict=True)
     )
-    orders = f"{found.rounds} orders" if found.rounds > 1 else "one order"
-    how = f"after {numbers.counted(learned.steps, 'step')} {task.start}, in {orders} of the examples"
+    orders = f"{found.rounds} orders of the examples"
+    if found.rounds == 1:
+        orders = "one order of the examples, so that the difference may be chance"
+    how = f"after {numbers.counted(learned.steps, 'step')} {task.start}, in {orders}"
     return CureRace((without, changed), Quantity.LEARNING, found.verdict is PlanVerdict.BETTER, how)
 
 

@@ -12,8 +12,8 @@ from accel_engine.devices.energy_meter import IntervalMeter, energy_meter
 _POWERCAP = Path("/sys/class/powercap")
 """Where Linux has the energy counters of processors (RAPL)."""
 
-_PACKAGE = re.compile(r"intel-rapl:\d+$")
-"""The counter of a whole processor; its parts have longer names."""
+_ZONE = re.compile(r"intel-rapl:\d+$")
+"""The counter of a whole processor, or of the platform with it, ``psys``; parts of processors have longer names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _gpu_meters(devices: Sequence[Device]) -> Meters:
 
 
 def _cpu_meters(powercap: Path) -> Meters:
-    folders = sorted(each for each in powercap.glob("intel-rapl:*") if _PACKAGE.match(each.name))
+    folders = sorted(filter(_is_package, powercap.glob("intel-rapl:*")))
     if not folders:
         return Meters(problem="the energy of this CPU cannot be read: Linux has no counter (RAPL) of it")
     meters = tuple(PackageMeter(each) for each in folders)
@@ -107,3 +107,10 @@ def _cpu_meters(powercap: Path) -> Meters:
     except OSError:
         return Meters(problem="the energy of this CPU can be read by root only")
     return Meters(meters, "cpu")
+
+
+def _is_package(folder: Path) -> bool:
+    """Whether a counter is that of a whole processor, and nothing else."""
+    with suppress(OSError):
+        return bool(_ZONE.match(folder.name)) and (folder / "name").read_text().startswith("package")
+    return False

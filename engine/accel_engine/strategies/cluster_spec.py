@@ -131,8 +131,9 @@ class ClusterSpec:
         if not 0 <= index < len(spec.get(role, ())):
             raise UsageError(f"TF_CONFIG sets the task {role} {index}, but its cluster has no such task")
         for address in (address for known in spec.values() for address in known):
-            if not re.fullmatch(r"\S+:\d{1,5}", address):
-                raise UsageError(f"TF_CONFIG has an invalid address {address!r}: use HOST:PORT")
+            if not is_address(address):
+                valid = "HOST:PORT, with the name or address of a host and a port from 1 to 65535"
+                raise UsageError(f"TF_CONFIG has an invalid address {address!r}: use {valid}")
         chief, workers, servers = spec.get("chief", ()), spec.get("worker", ()), spec.get("ps", ())
         if servers:
             return cls(workers, servers, role, index, local=local, coordinator=chief[0] if chief else "")
@@ -160,6 +161,16 @@ class ClusterSpec:
         if index >= len(workers):
             raise UsageError(f"Slurm sets the task {index}, but its nodes have only {len(workers)} tasks")
         return cls(workers, index=index, source="Slurm")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address that can be connected to, ``host:port``: not ``gpu..1:2222``."""
+    host, _, port = text.rpartition(":")
+    try:
+        host.strip("[]").encode("idna")  # as a connection does
+    except UnicodeError:
+        return False
+    return bool(re.fullmatch(r"\S+", host) and re.fullmatch(r"\d{1,5}", port) and 0 < int(port) < 1 << 16)
 
 
 def is_batch_shell(environment: Mapping[str, str]) -> bool:

@@ -1,5 +1,6 @@
 """Prepares the training of a run: its devices, its model and data, and the checkpoint that it continues from."""
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -193,10 +194,13 @@ class Preparation:
         return batches, checkpoints
 
     def _repeat_rate(self, assembly: Assembly) -> None:
-        """Set the learning rate that a command has set after the checkpoint was saved."""
+        """Set the learning rate that a command has set after the checkpoint was saved; the chief's on all workers."""
         change = read_session(self._run.directory).rate
-        if change and change.step >= self._reporter.step and assembly.optimizer is not None:
-            set_rate(assembly.optimizer, change.learning_rate)
+        rate = change.learning_rate if change and change.step >= self._reporter.step else math.nan
+        if self._sync:  # workers that a restarted chief has started know nothing of the session before
+            rate = float(self._sync.all_gather(rate)[0, 0])
+        if not math.isnan(rate) and assembly.optimizer is not None:
+            set_rate(assembly.optimizer, rate)
 
     def _restore_newest(self, checkpoints: Checkpoints) -> None:
         """Restore the newest checkpoint that is whole on all workers, and say what is lost."""

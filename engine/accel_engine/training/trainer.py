@@ -144,7 +144,8 @@ class Trainer:
             repair = None
         else:
             cause = self._find_cause(trouble, newest_until(trouble.step, checkpoints))
-            repair = self._numbers.repair(trouble, cause, self._preparation.plan, checkpoints)
+            change = read_session(self._run.directory).rate
+            repair = self._numbers.repair(trouble, cause, self._preparation.plan, checkpoints, change)
         if repair:
             return repair
         reason, hint = self._numbers.end(trouble, cause, self._preparation.plan, checkpoints)

@@ -581,6 +581,13 @@ def test_a_larger_batch_has_a_learning_rate_to_match(optimizer: str, rate: float
     assert finding.cures[0].changes == {"batch_size": 16, "learning_rate": rate}
 
 
+def test_a_larger_batch_is_one_of_micro_batches_that_are_large_enough() -> None:
+    built = {"per_replica_batch": 32, "global_batch": 32}
+    run = learned(falling(), layers=["BatchNormalization"], built=built, settings={"micro_batches": 8})
+    (finding,) = found(run)
+    assert finding.cures[0].changes["batch_size"] == 8 * 16
+
+
 def test_overfitting_is_cured_by_what_the_length_of_the_run_and_its_inputs_allow() -> None:
     (finding,) = found(FAULTS["overfitting"][0])
     assert [each.changes for each in finding.cures[1:]] == [{"optimizer": "adamw", "weight_decay": 2.0}]

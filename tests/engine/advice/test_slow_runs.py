@@ -71,9 +71,9 @@ HOST = {"utilization": 30, "memory_total": 16e9, "memory_used": 4e9, "engine_mem
 HEALTHY: dict[str, Recorded] = {
     "nothing is known": recorded(),
     "a device that is busy": recorded(kind="gpu", diagnostics=Diagnostics(operations=profiled())),
-    "a trace with a validation": recorded(
+    "a trace of the host alone, of a run on a GPU": recorded(
         kind="gpu",
-        diagnostics=Diagnostics(operations=profiled(busy=0.5, notes=("The trace has a validation, too.",))),
+        diagnostics=Diagnostics(operations=profiled(busy=0.5, device="cpu")),
     ),
     "input is hidden": recorded(*spent(steps=9.0, input=0.4)),
     "a continued run, which traces once in each engine": recorded(

@@ -159,7 +159,7 @@ def test_what_cannot_be_weighted(dataset: Dataset, values: tuple[str, ...], word
     ],
 )
 def test_mistakes_are_found_before_the_data_is_read(values: tuple[str, ...], words: str) -> None:
-    entry = DatasetEntry("mine", "", "npz", class_names=CATS, task="classification")
+    entry = DatasetEntry("mine", "", "npz", classes=len(CATS), class_names=CATS, task="classification")
     with pytest.raises(PlanError, match=words):
         check_class_weights(entry, given(*values))
     with pytest.raises(PlanError, match="the task is regression"):
@@ -168,6 +168,7 @@ def test_mistakes_are_found_before_the_data_is_read(values: tuple[str, ...], wor
         check_class_weights(entry, given("cat=1", task="multi-label"))
     check_class_weights(entry, given("cat=1", "2=3"))
     check_class_weights(replace(entry, class_names=(), task="auto"), given("cow=1"))
+    check_class_weights(replace(entry, classes=None), given("cow=1"))  # there may be others
 
 
 def test_a_file_is_surveyed_and_loaded_with_weights(tmp_path: Path) -> None:

@@ -123,6 +123,15 @@ def test_validation_text_of_its_own(write) -> None:
         load(write(TEXT), validation_data=short)
 
 
+def test_characters_that_a_trained_model_has_no_token_for_are_named(write) -> None:
+    other = write(LINE * 3 + "é" * 5, "other.txt")
+    with pytest.raises(DataError, match=r"other.txt has characters for which the trained model has no token: 'é'$"):
+        load(write(TEXT), validation_data=other, keeps_split=True)
+    own = load(write(TEXT + "ß"))
+    kept = load(write(TEXT + "ß"), validation_data=other, keeps_split=True)
+    assert (own.vocabulary[-1], kept.vocabulary) == (UNKNOWN, own.vocabulary)
+
+
 def test_large_texts_stay_lazy(write, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = write(TEXT)
     eager = splits_of(load(spec))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accel_engine import data, memory
-from accel_engine.data import array_file
+from accel_engine.data import array_file, npz
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.source import EntryColumn
@@ -217,6 +217,21 @@ def test_large_arrays_are_not_read_by_a_survey(save: Save, monkeypatch: pytest.M
     monkeypatch.setattr(np.lib.format, "read_array", lambda *_, **__: pytest.fail("the array was read"))
     entry = data.survey(data.find(spec), NONE)
     assert (entry.examples, entry.task) == (4500, "regression")
+
+
+@pytest.mark.parametrize("names", [[f"breed {row}" for row in range(47)], ["cat"] * 64 + ["dog"]])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_the_first_of_many_labels_do_not_tell_all_classes(
+    save: Save, monkeypatch: pytest.MonkeyPatch, names: list[str], as_text: bool
+) -> None:
+    monkeypatch.setattr(npz, "MAX_TARGET_BYTES", 100)
+    labels = np.resize(np.array(names), 500)
+    spec = save(x=np.zeros((500, 4)), y=labels if as_text else np.unique(labels, return_inverse=True)[1])
+    options = DataOptions(task="classification", split="none")
+    entry, dataset = data.survey(data.find(spec), options), data.load(spec, options)
+    assert (entry.task, entry.classes, entry.class_names, entry.class_counts) == ("classification", None, (), ())
+    assert entry.spec == dataset.spec
+    assert dataset.classes == len(set(names))
 
 
 @pytest.mark.parametrize(

@@ -202,9 +202,8 @@ def test_smaller_sizes_are_tried_where_the_first_one_does_not_fit(monkeypatch: p
 def test_a_size_that_would_not_fit_on_the_host_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     made = use(monkeypatch, outcome=staticmethod(lambda size: (100.0 * size, 7e6 * size)))
     found = find_batch_size(PLAN)
-    assert max(start.plan.batch_size for start in made.made) == 192
-    skipped = found.measured[-1]
-    assert (skipped.batch_size, skipped.was_skipped) == (256, True)
+    assert max(start.plan.batch_size for start in made.made) == 128
+    assert [each.batch_size for each in found.measured if each.was_skipped] == [192, 256]
     assert "would take about 1.7 GiB" in found.stopped
 
 

@@ -1,6 +1,7 @@
 """Tests mirroring the runs of a host."""
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -208,6 +209,18 @@ def test_runs_that_are_gone_there_are_gone_here(
     far_writer.directory.rename(far_writer.directory.with_name(".gone"))
     list_mirror("gpu1").poll_all()
     assert not mirror.exists()
+
+
+def test_a_damaged_mirror_is_deleted_and_made_again(far_writer: RunWriter) -> None:
+    list_runs_of("gpu1")
+    (listed,) = list_runs()
+    (listed.directory / "run.db").write_bytes(b"SQLite format 3\0" + bytes(4096))
+    with pytest.raises(RunError, match=f"a copy of a run of gpu1: delete {listed.directory}, and it is copied again"):
+        RunReader(listed.directory)
+    shutil.rmtree(listed.directory)
+    link.link_to("gpu1").close()
+    list_runs_of("gpu1")
+    assert [run.status for run in list_runs()] == [Status.RUNNING]
 
 
 def test_all_of_many_runs_are_listed(host: Host, on_host: Callable[[], Path]) -> None:

@@ -19,7 +19,8 @@ class Learner:
 
     def __init__(self, plan: Plan, loss: Callable[[int, int], float], **settings: Any) -> None:
         self.start = TrialStart(plan)
-        self.ready = TrialReady(1.0, 1.0, plan.batch_size, 100, ("CPU:0",), settings.get("has_orders", True))
+        per_epoch, has_orders = settings.get("steps_per_epoch", 100), settings.get("has_orders", True)
+        self.ready = TrialReady(1.0, 1.0, plan.batch_size, per_epoch, ("CPU:0",), has_orders)
         self.rate, self.metrics = settings.get("rate", 100.0), settings.get("metrics")
         self.validation_seconds = settings.get("validation_seconds", 0.01)
         self.loss, self.process = loss, self
@@ -82,6 +83,8 @@ def test_another_batch_size_takes_as_many_examples() -> None:
 def test_no_trial_trains_longer_than_the_run() -> None:
     assert compare(Learner(PLAN, slow, rate=1e6), Learner(PLAN, fast, rate=1e6)).steps == 500
     assert compare(Learner(PLAN, slow, rate=0.1), Learner(PLAN, fast, rate=0.1)).steps == LEAST_STEPS
+    stream = {"steps_per_epoch": 0, "has_orders": False}  # of unknown length
+    assert compare(Learner(PLAN, slow, **stream), Learner(PLAN, fast, **stream)).steps == int(0.7 * 10 * 100 / 2)
 
 
 def test_without_validation_the_last_losses_are_compared() -> None:

@@ -76,9 +76,14 @@ def test_a_learning_cure_is_raced_by_the_metric() -> None:
     assert (cure.metric, without.value, cure.value, found.is_better) == ("validation loss", 1.1, 0.6, True)
     assert cure.between[0] <= cure.value <= cure.between[1] < without.value
     assert found.how == "after 80 steps from the checkpoint of step 23, in 3 orders of the examples"
+    once = learning_race(Learned("loss", 1.0, 0.5, compare_losses([1.0], [0.5]), 80), task(Quantity.LEARNING))
+    assert not once.is_better
+    assert once.how.endswith("in one order of the examples, so that the difference may be chance")
     harm = compare_losses([0.5, 0.6, 0.7], [1.0, 1.1, 1.2])
     assert not learning_race(Learned("validation loss", 0.6, 1.1, harm, 80), task(Quantity.LEARNING)).is_better
     broken = compare_losses([math.nan], [1.0])
-    (_, cured) = learning_race(Learned("loss", math.nan, 1.0, broken, 80), task(Quantity.LEARNING)).results
+    found = learning_race(Learned("loss", math.nan, 1.0, broken, 80), task(Quantity.LEARNING))
+    assert found.is_better
+    (_, cured) = found.results
     assert cured.learned
     assert cured.learned.between is None

@@ -8,9 +8,10 @@ from accel_engine.race.energy import Meters, find_meters
 from .stand_ins import CPU, GPUS
 
 
-def counter(powercap: Path, name: str, microjoules: int) -> Path:
+def counter(powercap: Path, name: str, microjoules: int, what: str = "package-0") -> Path:
     folder = powercap / name
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "name").write_text(f"{what}\n")
     (folder / "energy_uj").write_text(f"{microjoules}\n")
     (folder / "max_energy_range_uj").write_text("1000000000\n")
     return folder
@@ -19,7 +20,8 @@ def counter(powercap: Path, name: str, microjoules: int) -> Path:
 def test_processors_have_counters_that_start_again_at_zero(tmp_path: Path) -> None:
     counter(tmp_path, "intel-rapl:0", 999_000_000)
     counter(tmp_path, "intel-rapl:1", 5_000_000)
-    counter(tmp_path, "intel-rapl:0:0", 7)  # a part of the first one
+    counter(tmp_path, "intel-rapl:0:0", 7, "core")  # a part of the first one
+    counter(tmp_path, "intel-rapl:2", 7_000_000, "psys")  # of all the computer, with the processors
     meters = find_meters(CPU, ("cpu:0",), tmp_path)
     assert (len(meters.meters), meters.problem) == (2, "")
     meters.start()
@@ -40,7 +42,7 @@ def test_without_counters_the_reason_is_told(tmp_path: Path) -> None:
     assert find_meters(CPU, ("cpu:0",), tmp_path).problem == (
         "the energy of this CPU cannot be read: Linux has no counter (RAPL) of it"
     )
-    (tmp_path / "intel-rapl:0").mkdir()
+    counter(tmp_path, "intel-rapl:0", 1).joinpath("energy_uj").unlink()
     assert find_meters(CPU, ("cpu:0",), tmp_path).problem == "the energy of this CPU can be read by root only"
     assert "TPU" in find_meters(CPU, ("tpu:0",), tmp_path).problem
 

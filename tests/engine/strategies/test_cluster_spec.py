@@ -55,6 +55,8 @@ def test_with_parameter_servers_the_chief_only_coordinates() -> None:
         ('{"cluster": {"wroker": ["a:1"]}, "task": {"type": "worker", "index": 0}}', "'wroker'; known: chief, worker"),
         ('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 3}}', "worker 3.*no such task"),
         ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}}', "'a': use HOST:PORT"),
+        ('{"cluster": {"worker": ["a..1:1"]}, "task": {"type": "worker", "index": 0}}', "'a..1:1': use HOST:PORT"),
+        ('{"cluster": {"worker": ["a:65536"]}, "task": {"type": "worker", "index": 0}}', "'a:65536': use HOST:PORT"),
     ],
 )
 def test_an_invalid_tf_config_is_explained(text: str, told: str) -> None:

@@ -1,17 +1,27 @@
 """The profile of a run's data, and advice that follows from it."""
 
+import math
+from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
+import keras
 import numpy as np
 import pytest
 
 from accel_engine.advice import find_troubles, read_recorded
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
-from accel_engine.run import diagnostics
+from accel_engine.plan.resolved_plan import resolve
+from accel_engine.run import RunWriter, create, diagnostics
 from accel_engine.training import preparation
+from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.core.deadline import Deadline
+from accel_engine.training.preparation import Preparation
+from accel_engine.training.recovery.out_of_memory import OutOfMemory
+from accel_engine.training.reporting.run_reporter import RunReporter
 
-from .conftest import Gym
+from .conftest import MACHINE, Gym
 
 PLAN = Plan(model="mlp", epochs=1, steps_per_epoch=4)
 
@@ -58,3 +68,15 @@ def test_data_that_cannot_be_profiled_is_trained(gym: Gym, monkeypatch: pytest.M
     monkeypatch.setattr(preparation, "profile_data", fail)
 
     assert gym.train(PLAN).ended.outcome is Outcome.FINISHED
+
+
+@pytest.mark.parametrize(("of_chief", "repeated"), [(0.25, 0.25), (math.nan, 0.1)])
+def test_all_workers_repeat_the_learning_rate_of_the_chief(home: Path, of_chief: float, repeated: float) -> None:
+    """Only the chief's engine continues a session: those of its workers are started by it."""
+    directory, optimizer = create(PLAN), keras.optimizers.SGD(0.1)
+    with closing(RunWriter(directory)) as writer:
+        reporter, memory = RunReporter(writer, 5), OutOfMemory(writer)
+        prepared = Preparation(resolve(PLAN), reporter, CommandMailbox(), MACHINE, Deadline(), memory)
+        prepared._sync = Mock(all_gather=lambda rate: np.array([[of_chief], [rate]]))
+        prepared._repeat_rate(Mock(optimizer=optimizer))
+    assert float(optimizer.learning_rate) == pytest.approx(repeated)

@@ -54,6 +54,7 @@ def test_one_machine_runs_its_part(run_command, monkeypatch: pytest.MonkeyPatch)
     [
         ("--workers a:1", "at least two"),
         ("--workers a,b", "'a' must be HOST:PORT"),
+        ("--workers a..1:1,b:1", "'a..1:1' must be HOST:PORT"),
         ("--workers a:1,a:1", "duplicate address"),
         ("--workers a:1,b:1 --here 2", "one of 0, 1"),
         ("--workers a:1 --servers b:1", "require each other"),

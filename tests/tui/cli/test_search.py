@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import EngineMissingError
+from accel_engine.hosts.host_list import Host, add_host
+from accel_engine.hosts.reading import HostReading
 from accel_engine.search import launch
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import find_study, studies_directory
 from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.study_writer import StudyWriter
+from accel_tui.cli import search_run
 from engine.search import stand_in_runs
 from example_study import add_trial
 from waiting import wait_until
@@ -41,6 +44,25 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list["subprocess
 
     monkeypatch.setattr(launch, "start_search_process", start)
     return processes
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("", []),
+        ("--within 1h --confirm 3 --json", ["--within", "1h", "--confirm", "3", "--json"]),  # 3 is the default
+        ("--trials 60 --detach", ["--trials", "60", "--detach"]),
+    ],
+)
+def test_a_search_on_a_host_is_continued_with_the_options(
+    run_command, monkeypatch, options: str, words: list[str]
+) -> None:
+    add_host(Host("gpu1"))
+    asked = []
+    monkeypatch.setattr(search_run, "chosen_host", HostReading)
+    monkeypatch.setattr(search_run, "command_on", lambda host, words, _: asked.append((host, words)) or 0)
+    assert run_command(f"search --on gpu1 --resume s {options}").status == 0
+    assert asked == [("gpu1", ["search", "--resume", "s", *words])]
 
 
 def test_a_search_as_json_and_as_lines(run_command, started, here) -> None:

@@ -80,6 +80,12 @@ def test_scripts_have_neither_defaults_nor_fields_that_are_empty_in_all() -> Non
     assert compare_runs([script("a"), script("b", model="")]).summary == "No plan fields in common are known."
 
 
+def test_a_setting_that_a_script_lacks_is_no_other_value() -> None:
+    (row,) = compare_runs([script(str(each), config=each) for each in ({}, {"decay": None}, {"decay": 3})]).plan
+    assert row.texts == ("—", "None", "3")
+    assert row.values == (None, None, 3)
+
+
 def test_the_models_of_all_parts_are_named() -> None:
     nets = [part(number, f"net_{number}") for number in range(4)]
     runs = [

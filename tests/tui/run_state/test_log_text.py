@@ -1,8 +1,15 @@
 """What lines of a log say."""
 
+import socket
+import time
+from types import SimpleNamespace
+
 import pytest
 
-from accel_tui.run_state.log_text import Filter, Level, level_of, match_ranges
+from accel_engine.events import EpochEnded
+from accel_tui.run_state.log_tail import LogLine
+from accel_tui.run_state.log_text import EpochLines, Filter, Level, level_of, match_ranges
+from accel_tui.run_state.state import RunState
 
 
 @pytest.mark.parametrize(
@@ -51,3 +58,25 @@ def test_a_filter_takes_levels_and_words(wanted: Filter, passes: bool) -> None:
 def test_a_text_is_found_in_any_case_and_as_it_is() -> None:
     assert match_ranges("a.b A.B axb", "a.B") == [(0, 3), (4, 7)]
     assert match_ranges("anything", "") == []
+
+
+LATER = 1795973125.5
+LOCAL = time.strftime("%Y-%m-%d %H:%M:%S.5: I x.cc:1] y", time.localtime(LATER))
+
+
+@pytest.mark.parametrize(
+    ("host", "text", "is_known"),
+    [
+        (socket.gethostname(), LOCAL, True),
+        ("elsewhere", LOCAL, False),  # perhaps in another time zone
+        ("elsewhere", f"I0000 00:00:{LATER}  123 x.cc:1] y", True),
+    ],
+    ids=["here", "elsewhere", "seconds"],
+)
+def test_an_epoch_stands_before_a_later_line_whose_time_is_known(host: str, text: str, is_known: bool) -> None:
+    epoch = EpochEnded(time=LATER - 5, epoch=1, step=10, metrics={}, seconds=0.25)
+    info = SimpleNamespace(has_engine=True, host=host)
+    lines = EpochLines()
+    lines.take(RunState(info=info, ended_epochs=(epoch,), step=20))  # type: ignore[arg-type]
+    assert [line.is_epoch for line in lines.merged([LogLine(text, None)])] == ([True, False] if is_known else [False])
+    assert len(lines.rest()) == (not is_known)

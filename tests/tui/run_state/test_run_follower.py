@@ -157,6 +157,22 @@ def test_a_disk_that_fails_for_a_while_is_told_once_and_tried_again(
             assert watched.problems == ["disk I/O error"]
 
 
+def test_that_the_disk_is_back_is_told_also_if_nothing_is_new(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
+) -> None:
+    def fail(reader: RunReader) -> None:
+        raise RunError("disk I/O error")
+
+    engine.begin().build().train(10)
+    engine.end()
+    with following(engine.directory) as watched:
+        wait_until(lambda: watched.latest().ended)
+        with monkeypatch.context() as data_problem:
+            data_problem.setattr(RunReader, "poll", fail)
+            wait_until(lambda: watched.problems)
+        wait_until(lambda: watched.follower.told[-1] == NewState())
+
+
 def test_an_ended_run_of_many_chunks_opens_with_all_its_steps(engine: FakeEngine, wait_until: Wait) -> None:
     engine.begin().build()
     for _ in range(3000):

@@ -14,7 +14,8 @@ from textual.widgets import Input
 
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
-from accel_engine.run import Annotations, list_runs
+from accel_engine.run import Annotations, Status, list_runs
+from accel_engine.run.directory.run_paths import host_of_run
 from accel_engine.run.store.annotations import write_annotations
 from accel_engine.run.store.database import RunDatabase
 from accel_tui.app_protocol import Screens
@@ -26,11 +27,13 @@ from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.settings.user_settings import read_settings
+from accel_tui.widgets import run_card
 from accel_tui.widgets import runs_table as runs_table
-from accel_tui.widgets.run_card import RunCard
+from accel_tui.widgets.run_card import CardContent, RunCard
 from accel_tui.widgets.runs_table import RunsTable
 from accel_tui.widgets.table import Heading
 from tui.fake_engine import FakeEngine, close_all
+from tui.stand_in_hosts import run_of
 from tui.stand_ins import BareApp, StubApp, hides, shows, text_of, until
 
 SMALL, WIDE = (80, 24), (200, 50)
@@ -389,3 +392,25 @@ async def test_the_card_shows_the_current_run_and_what_can_be_done(made: Callabl
         await until(pilot, lambda: pilot.app.screen.query_one(RunCard).size.height < 8, "a short card")
         await shows(pilot, "plan mlp · learning rate 0.5", "$ accel-tui train --model mlp")
         await shows(pilot, "$ accel-tui train --model mlp")
+
+
+async def test_the_card_names_a_run_of_a_host_while_its_steps_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, released = threading.Event(), threading.Event()
+
+    def read_slowly(directory: Path, **_: object) -> CardContent:
+        if host_of_run(directory):
+            started.set()
+            assert released.wait(60)
+        return CardContent()
+
+    monkeypatch.setattr(run_card, "read_card", read_slowly)
+    async with BareApp().run_test(size=SMALL) as pilot:
+        await pilot.app.screen.mount(card := RunCard(tuple))
+        card.show(run_of("", "first", Status.FINISHED))
+        await shows(pilot, "first")
+        card.show(run_of("far", "second", Status.FINISHED))
+        await until(pilot, started.is_set, "the thread")
+        await pilot.pause()
+        assert "far:second" in text_of(pilot)
+        assert "first" not in text_of(pilot)
+        released.set()

@@ -14,24 +14,30 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data_profile.described_data import describe_loaded
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process import engine_process, warm_engine
 from accel_engine.process.engine_process import Installation
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.run import RunReader, list_runs
 from accel_tui.app_protocol import Screens
+from accel_tui.plan import data_places
+from accel_tui.plan.data_places import Listing, list_folder
 from accel_tui.plan.data_reading import Preview, PreviewReading
+from accel_tui.plan.data_text import SurveyError, SurveySubject, survey_form
 from accel_tui.plan.form_groups import FIRST
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.line_input import LineInput
+from accel_tui.widgets.plan import summary_panel
+from accel_tui.widgets.plan.data_list import DataList
 from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.picker import Picker
-from accel_tui.widgets.plan.summary_panel import SummaryPanel
+from accel_tui.widgets.plan.summary_panel import Subject, SummaryPanel
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import GIB, StubApp, hides, more, shows, text_of, until
+from tui.stand_ins import GIB, StubApp, StubEngine, hides, more, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
@@ -476,6 +482,38 @@ async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:
         await shows(pilot, "it raises ValueError")
 
 
+async def test_a_late_description_of_another_model_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    released, shown_then = threading.Event(), dict[str, Description | None]()
+    take, describe = SummaryPanel._take_description, StubEngine.describe
+
+    def describe_slowly(self: StubEngine, plan: Plan) -> Description:
+        found = describe(self, plan)
+        if plan.model == "mlp":
+            assert released.wait(60)
+            return Description(101_770, 101_770, layers=5, input_shape=(8, 8, 1), classes=10)
+        return found
+
+    def note(self: SummaryPanel, engine: WarmEngine, subject: Subject, description: Description) -> None:
+        take(self, engine, subject, description)
+        shown_then[subject[0]] = self.description
+
+    monkeypatch.setattr(StubEngine, "describe", describe_slowly)
+    monkeypatch.setattr(SummaryPanel, "_take_description", note)
+    app = StubApp()
+    async with app.run_test(size=WIDE) as pilot:
+        await shows(pilot, "94,634 in 14 layers")
+        form = screen_of(pilot).form
+        form.set("model", "mlp")
+        await until(pilot, lambda: app.engines[0].described[-1].model == "mlp", "the slow model")
+        form.set("model", "auto")
+        await shows(pilot, "94,634 in 14 layers")
+        released.set()
+        await until(pilot, lambda: "mlp" in shown_then, "its description")
+        assert shown_then["mlp"] is app.engines[0].description
+        form.set("model", "mlp")
+        await shows(pilot, "101,770 in 5 layers")
+
+
 async def test_whether_workers_can_be_isolated_is_tried_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     def why_not() -> str:
         threads.add(threading.current_thread())
@@ -505,6 +543,40 @@ async def test_the_users_own_data_is_looked_into(tmp_path: Path) -> None:
         assert "data" in field(pilot, "data").error or "npz" in field(pilot, "data").error
         screen_of(pilot).form.set("data", "digits")
         await until(pilot, lambda: not field(pilot, "data").error, "digits")
+
+
+async def test_a_late_survey_of_other_data_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, fast = tmp_path / "slow.npz", tmp_path / "fast.npz"
+    for path, classes in ((slow, 5), (fast, 3)):
+        np.savez(path, x=np.zeros((90, 8, 8, 1), np.float32), y=np.arange(90) % classes)
+    started, released = threading.Event(), threading.Event()
+
+    def survey_slowly(filled: ResolvedPlan) -> DatasetEntry | SurveyError:
+        if filled.plan.data == str(slow):
+            started.set()
+            assert released.wait(60)
+        return survey_form(filled)
+
+    def take(self: SummaryPanel, subject: SurveySubject, found: DatasetEntry | SurveyError) -> None:
+        original(self, subject, found)
+        taken.append(subject[0])
+
+    original, taken = SummaryPanel._take_survey, list[str]()
+    monkeypatch.setattr(SummaryPanel, "_take_survey", take)
+    monkeypatch.setattr(summary_panel, "survey_form", survey_slowly)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "engine: ready")
+        form = screen_of(pilot).form
+        form.set("data", str(slow))
+        await until(pilot, started.is_set, "the thread")
+        form.set("data", str(fast))
+        await shows(pilot, "8x8x1 → 3 classes")
+        released.set()
+        await until(pilot, lambda: str(slow) in taken, "the slow data")
+        await pilot.pause()
+        assert form.surveyed
+        assert form.surveyed.classes == 3
+        await shows(pilot, "8x8x1 → 3 classes")
 
 
 async def test_devices_of_every_kind_are_offered() -> None:
@@ -889,6 +961,55 @@ async def test_data_is_chosen_from_a_list_through_folders(size: tuple[int, int],
         await shows(pilot, "--data more/cars.csv")
         await pilot.press("left")
         await shows(pilot, "houses.csv", "more/")
+
+
+async def test_of_several_folders_the_last_one_is_listed_however_late_the_others_are(
+    data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, fast = data_folder / "more", data_folder / "fast"
+    fast.mkdir()
+    started, released = threading.Event(), threading.Event()
+
+    def list_slowly(folder: Path) -> Listing:
+        if folder == slow:
+            started.set()
+            assert released.wait(60)
+        return list_folder(folder)
+
+    def take(self: DataList, listing: Listing) -> None:
+        original(self, listing)
+        taken.append(listing.folder)
+
+    async def start() -> None:
+        taken.clear()
+        started.clear()
+        released.clear()
+        listed.filter(f"{slow}/")
+        await until(pilot, started.is_set, "the thread")
+
+    async def release() -> None:
+        released.set()
+        await until(pilot, lambda: slow in taken, "the slow folder")
+
+    original, taken = DataList._take, list[Path]()
+    monkeypatch.setattr(DataList, "_take", take)
+    monkeypatch.setattr(data_places, "list_folder", list_slowly)
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "houses.csv")
+        listed = screen_of(pilot).query_one(DataList)
+        await start()
+        listed.filter(f"{fast}/")
+        await until(pilot, lambda: listed.folder == fast, "the fast folder")
+        await release()
+        assert listed.folder == fast
+        await start()
+        listed.filter(f"{fast}/")  # which is still shown
+        await release()
+        assert listed.folder == fast
+        await start()
+        listed.refresh_folder(())
+        await release()
+        assert listed.folder == slow
 
 
 async def test_a_typed_path_is_completed_by_tab(data_folder: Path) -> None:

@@ -14,9 +14,10 @@ from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_tui.formatting.table_columns import SortOrder, sort_rows
-from accel_tui.study_state import study_texts
+from accel_tui.study_state import study_list, study_texts
 from accel_tui.study_state.state import StudyState, value_range
 from accel_tui.study_state.study_follower import read_study
+from accel_tui.study_state.study_list import ListedStudy
 from accel_tui.study_state.study_texts import objective_form, objective_text
 from accel_tui.study_state.trial_columns import trial_columns
 from example_study import DEFINITION, END, add_trial, confirm, write_study
@@ -141,6 +142,22 @@ def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(dir
     ]
     assert rates == sorted(rates, reverse=True)
     assert columns["reason"].text(state.trials[7], END) == "the loss became NaN at step 12"
+
+
+def test_searches_are_sorted_by_their_best_value_and_those_without_one_come_last() -> None:
+    def listed(name: str, *values: float) -> ListedStudy:
+        trials = {
+            number: Trial(number, "r", TrialState.FINISHED, {}, objectives={"validation_accuracy": value})
+            for number, value in enumerate(values)
+        }
+        return ListedStudy(Path(name), StudyState(definition=DEFINITION, trials=trials))
+
+    studies = [listed("none"), listed("high", 3.0, 12.35), ListedStudy(Path("unreadable")), listed("low", 9.812)]
+    for is_reversed, names in ((False, ["low", "high"]), (True, ["high", "low"])):
+        found = sort_rows(studies, study_list.COLUMNS, SortOrder("best", reversed=is_reversed))
+        assert [each.name for each in found] == [*names, "none", "unreadable"]
+    (best,) = (column for column in study_list.COLUMNS if column.title == "best")
+    assert [best.text(each, END) for each in studies] == ["—", "12.35", "—", "9.8120"]
 
 
 def test_the_time_of_a_continued_trial_is_without_the_pause() -> None:

@@ -233,3 +233,16 @@ async def test_shares_with_bounds_in_words_are_numbers() -> None:
         assert column.sort_key
         shares = sorted(table.shown, key=column.sort_key)
         assert [row.texts[0] for row in shares] == ["under 0.01%", "9.9%", "15%", "over 99.99%"]
+
+
+async def test_values_that_are_no_numbers_leave_a_column_one_of_numbers_and_are_its_last() -> None:
+    app = Shares()
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        table = app.query_one(TextTable)
+        losses = ("10.2", "nan", "9.8", "inf", "-inf")
+        table.show_texts(["loss"], [TextRow(at, (text,)) for at, text in enumerate(losses)])
+        assert table.columns[0].right
+        for is_reversed, known in ((False, ["9.8", "10.2"]), (True, ["10.2", "9.8"])):
+            table.order = SortOrder("loss", reversed=is_reversed)
+            assert [row.texts[0] for row in table.shown] == [*known, "nan", "inf", "-inf"]

@@ -6,7 +6,7 @@ import click
 
 from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
-from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.strategies.cluster_spec import ClusterSpec, is_address
 from accel_engine.text import shell_command
 from accel_tui.cli.output import write
 from accel_tui.cli.train import train
@@ -28,8 +28,7 @@ def _addresses(context: click.Context, option: click.Parameter, text: str | None
     """Parse ``HOST:PORT,HOST:PORT,...``."""
     addresses = tuple((text or "").replace(",", " ").split())
     for address in addresses:
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        if not is_address(address):
             raise click.BadParameter(f"{address!r} must be HOST:PORT", context, option)
     return addresses
 

@@ -82,7 +82,7 @@ def search(
         if join is not None:
             raise click.UsageError("--join on a host is a command of that host")
         show = search_run.HostSearch(where, as_json=as_json, plain=plain, detach=detach)
-        return show.resume(resume) if resume else show.start(plan_file, range_texts, options, chosen)
+        return show.resume(resume, options) if resume else show.start(plan_file, range_texts, options, chosen)
     if resume is not None:
         if where:
             raise click.UsageError("the search keeps its place: leave out --on")

@@ -15,7 +15,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.options import command_words
+from accel_engine.plan.options import command_words, words_of
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.process.detached import leave
 from accel_engine.run_queue.queue import set_default_limit
@@ -124,20 +124,23 @@ class HostSearch:
             print_to_stderr(line.strip().removeprefix("accel-tui: ")) if is_error else printed.append(line.strip())
 
         status = run_on_host(self._reading, words, file, flags, take)
-        return status or self.resume(printed[-1])
+        if status or not self._detach:
+            return status or self.resume(printed[-1], {})
+        write(printed[-1])
+        print_to_stderr(f"it runs on {self._reading.host}; show it: {self._again(printed[-1])}")
+        return 0
 
-    def resume(self, name: str) -> int:
-        """Show it, or continue it with its own options if it has stopped; returns the exit status."""
-        host = self._reading.host
-        again = f"accel-tui search --on {host} --resume {name}"
-        if self._detach:
-            write(name)
-            print_to_stderr(f"it runs on {host}; show it: {again}")
-            return 0
+    def resume(self, name: str, options: Mapping[str, Any]) -> int:
+        """Show it, or continue it if it has stopped, as :func:`resume_search` does here; returns the exit status."""
+        output = ["--detach"] if self._detach else self._output
+        words = ["search", "--resume", name, *words_of(SearchOptions, options), *output]
         try:
-            return command_on(host, ["search", "--resume", name, *self._output], None)
+            return command_on(self._reading.host, words, None)
         except RunError as error:
-            raise RunError(f"{error}; the search continues there; show it: {again}") from error
+            raise RunError(f"{error}; the search continues there; show it: {self._again(name)}") from error
+
+    def _again(self, name: str) -> str:
+        return f"accel-tui search --on {self._reading.host} --resume {name}"
 
 
 def runs_at(name: PlaceName, request: PlaceRequest) -> "RunsAtPlace":

@@ -327,7 +327,9 @@ def _plan_row(field: str, values: Sequence[Any]) -> ComparedRow:
 def _values(field: str, values: Sequence[Any]) -> tuple[str, ...]:
     """Format values, in full where the short forms would be equal."""
     texts = tuple(_value(field, value) for value in values)
-    return texts if len(set(texts)) == len(set(values)) else tuple(map(str, values))
+    if len(set(texts)) == len(set(values)):
+        return texts
+    return tuple(NO_VALUE if value is _UNKNOWN else str(value) for value in values)
 
 
 def _value(field: str, value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import enum
 import re
+import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -61,16 +62,20 @@ def is_noise(text: str) -> bool:
     return _NOISE.match(text) is not None
 
 
-def time_of(text: str) -> float | None:
-    """When TensorFlow wrote a line, in seconds since the Unix epoch; ``None`` for a line without a time.
+def time_of(text: str, *, is_here: bool) -> float | None:
+    """When TensorFlow wrote a line, in seconds since the Unix epoch; ``None`` for a line without a known time.
 
-    A local time is taken for one of this machine's time zone.
+    Args:
+        text: The line.
+        is_here: Whether it was written in this machine's time zone.
     """
     stamp = _STAMP.match(text)
     if stamp is None:
         return None
     if stamp["seconds"]:
         return float(stamp["seconds"])
+    if not is_here:
+        return None
     return time.mktime(time.strptime(stamp["local"], "%Y-%m-%d %H:%M:%S"))
 
 
@@ -117,11 +122,13 @@ class EpochLines:
     def __init__(self) -> None:
         self._until = float("-inf")
         self._waiting: list[tuple[float, LogLine]] = []
+        self._is_here = False
 
     def take(self, state: RunState) -> None:
         """Take the epochs that have ended since: with their validation, if one follows."""
         if not (state.info and state.info.has_engine):
             return  # a script tells of its epochs in its output
+        self._is_here = state.info.host == socket.gethostname()
         new = tuple(_new(state.ended_epochs[-MAX_EPOCHS:], self._until))
         if not new:
             return
@@ -137,7 +144,7 @@ class EpochLines:
         """Further lines of the log, with the epochs that ended before them."""
         merged: list[LogLine] = []
         for line in lines:
-            if self._waiting and (at := time_of(line.text)) is not None:
+            if self._waiting and (at := time_of(line.text, is_here=self._is_here)) is not None:
                 merged += self._before(at)
             merged.append(line)
         return merged

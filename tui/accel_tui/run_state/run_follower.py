@@ -110,7 +110,9 @@ class RunFollower(Follower[RunState]):
                 curves = devices.read(reader, self._metric_names, after.step_end_times, update)
                 if curves is not None:
                     after = replace(after, device_curves=curves)
-                problem = ""
+                if problem:
+                    problem = ""
+                    self.tell(Unreadable(is_lost) if is_lost else NewState())
                 if after is not state:
                     state = after
                     self.put(state)

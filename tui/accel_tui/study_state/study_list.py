@@ -1,5 +1,6 @@
 """All studies, for the list of searches."""
 
+import math
 import threading
 from dataclasses import dataclass
 from itertools import accumulate
@@ -101,11 +102,10 @@ def _trials(study: ListedStudy) -> str:
     return f"{trials_done(state.trials.values()):,} of {state.definition.trials:,}"
 
 
-def _best(study: ListedStudy) -> str:
+def _best(study: ListedStudy) -> float:
+    """The best value of the monitor; NaN before there is one."""
     state = study.state
-    if state is None or state.best is None:
-        return "—"
-    return objective_text(state.monitor.name, state.best.objectives[state.monitor.name])
+    return state.best.objectives[state.monitor.name] if state and state.best else math.nan
 
 
 def _done(study: ListedStudy, width: int) -> str:
@@ -149,7 +149,13 @@ COLUMNS: tuple[Column[ListedStudy], ...] = (
         colour=lambda study: _state(study)[1],
     ),
     Column("search", 20, lambda study, _: study.name, lambda study: (0.0, study.name.lower())),
-    Column("model", 12, lambda study, _: _model(study), lambda study: (0.0, _model(study)), drop_priority=3),
+    Column(
+        "model",
+        12,
+        lambda study, _: _model(study),
+        lambda study: (0.0, _model(study)) if _model(study) else None,
+        drop_priority=3,
+    ),
     Column(
         "trials",
         10,
@@ -159,7 +165,14 @@ COLUMNS: tuple[Column[ListedStudy], ...] = (
         descending=True,
     ),
     Column("", 10, lambda _, __: "", draw=_done, colour=lambda _: "primary", drop_priority=5, widest=20),
-    Column("best", 8, lambda study, _: _best(study), lambda study: (0.0, _best(study)), right=True, drop_priority=1),
+    Column(
+        "best",
+        8,
+        lambda study, _: objective_text(study.state.monitor.name if study.state else "", _best(study)),
+        lambda study: (_best(study), "") if math.isfinite(_best(study)) else None,
+        right=True,
+        drop_priority=1,
+    ),
     Column(
         "monitor",
         12,

@@ -174,8 +174,12 @@ class RunCard(VerticalScroll, can_focus=False):
         content = CardContent()
         if isinstance(subject, RunSummary) and subject.info:
             has_ended = subject.status is not None and not subject.status.live
+            steps = subject.steps if host_of_run(subject.directory) else 0
+            shown = self._content.state.info
+            if steps and (shown is None or shown.directory != subject.directory):
+                self._content = content  # without the steps, for which it may take long
+                self._update()
             with suppress(AccelError, OSError):  # the list shows the problem as soon as it reads the run again
-                steps = subject.steps if host_of_run(subject.directory) else 0
                 content = await asyncio.to_thread(read_card, subject.directory, has_ended=has_ended, steps=steps)
         if self._subject is subject:
             self._content = content

@@ -19,7 +19,7 @@ _NUMBER = re.compile(
 )
 _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _FACTORS |= {"µs": 1e-6, "ms": 1e-3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
-_MISSING = ("", "-", "—", "none")
+_MISSING = ("", "-", "—", "none", "nan", "inf", "-inf")  # among numbers, and last in any order
 _WIDEST = 200  # cells of a column
 _LEAST_DRAWN = 10  # cells of a column of bars
 _LEAST_LINES = 8  # of a table with its frame

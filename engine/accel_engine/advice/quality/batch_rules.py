@@ -29,7 +29,8 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
     table, built = learning.recorded.diagnostics.layers, learning.built
     if table is None or built is None or not built.per_replica_batch:
         return
-    count = built.per_replica_batch // int(learning.settings.get("micro_batches") or 1)
+    micro_batches = int(learning.settings.get("micro_batches") or 1)
+    count = built.per_replica_batch // micro_batches
     layers = [layer for layer in table.layers if layer.kind == "BatchNormalization" and layer.trainable]
     if not layers or not 0 < count <= SMALL_FOR_STATISTICS or not learning.stop:
         return
@@ -44,7 +45,7 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
         ],
         "statistics of so few examples are noise, and differ from those that validation uses",
         [
-            _larger_batch(learning, max(LARGE_FOR_STATISTICS, LARGE_FOR_STATISTICS * built.replicas)),
+            _larger_batch(learning, LARGE_FOR_STATISTICS * max(1, built.replicas) * micro_batches),
             text_cure(
                 "Use LayerNormalization or GroupNormalization, which do not depend on the batch",
                 "layers.GroupNormalization(groups=8)",

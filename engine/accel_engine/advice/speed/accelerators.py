@@ -102,17 +102,14 @@ def underused_accelerator(recorded: Recorded) -> Iterator[Finding]:
 IDLE_SHARE = 0.3
 """Share of a profile in which the devices run nothing, from which a rule says so."""
 
-MIXED = "The trace has "
-"""The beginning of a note of a profile whose trace has more than steps."""
-
 
 def idle_device(recorded: Recorded) -> Iterator[Finding]:
     """The devices run nothing for much of the time between operations, as a profile of them tells."""
     profile, spent = recorded.diagnostics.operations, time_spent(recorded)
     if profile is None or not profile.gaps or profile.idle < IDLE_SHARE:
         return
-    if any(note.startswith(MIXED) for note in profile.notes):
-        return
+    if recorded.device_kinds and profile.device not in recorded.device_kinds:
+        return  # a trace without the operations of the GPU, which has the host's
     if (spent is not None and spent.input_share >= 0.2) or any(underused_accelerator(recorded)):
         return  # the same, with a cause
     longest = profile.gaps[-1]

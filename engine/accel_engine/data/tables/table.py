@@ -182,22 +182,37 @@ def describe_table(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         read_validation_file(columns, table.roles, options, limit=_ROWS)
     is_classes = table.form.task == "classification"
     counts = np.bincount(table.rows.targets, minlength=len(table.form.class_names)) if is_classes else ()
-    sampled = () if columns.complete else (f"these are the first {columns.rows:,} rows of {_rows(path, columns)}",)
+    sampled = (
+        ()
+        if columns.complete
+        else (f"columns are described by the first {columns.rows:,} rows of {_rows(path, columns)}",)
+    )
     roles = table.roles.by_name()
     described = replace(
         entry,
         kind="table",
-        task=table.task,
+        task=_known_task(table),
         value_range=ValueRange("float32"),
         columns=tuple(describe_column(each, roles.get(name, "unused")) for name, each in columns.columns.items()),
         class_names=table.form.class_names,
         class_counts=tuple(map(int, counts)),
-        classes=len(table.form.class_names),
+        classes=len(table.form.class_names) if columns.complete or _known_task(table) == "regression" else None,
         samples=tuple(sample_rows(columns, table.roles.inputs, table.roles.targets)),
         notes=(*table.notes, *sampled),
         changes=table.changes,
     )
     return _with_shapes(described, table)
+
+
+def _known_task(table: _Table) -> str:
+    """The task; ``auto`` if the first rows of a file have only one number to predict: there may be two."""
+    is_open = not table.columns.complete and table.task == "regression" and table.options.task == "auto"
+    targets = (table.columns.columns[name] for name in table.roles.targets)
+    return (
+        "auto"
+        if is_open and any(each.integers and len(np.unique(each.values)) == 1 for each in targets)
+        else table.task
+    )
 
 
 def _with_shapes(entry: DatasetEntry, table: _Table) -> DatasetEntry:

@@ -83,7 +83,7 @@ class Scores:
     """The same for examples that do not have it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
     """Base of all reports."""
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from accel_engine.errors import DatabaseError, RunError
-from accel_engine.run.directory.run_paths import repair_command
+from accel_engine.run.directory.run_paths import host_of_run, repair_command
 from accel_engine.run.store import schema
 from accel_engine.run.store.read_only_file import ReadOnlyFile
 from accel_engine.versioned_database import CommandDatabase, DatabaseRow, Time, connect, convert_row, create_database
@@ -77,7 +77,10 @@ class RunDatabase(CommandDatabase):
         self.directory = directory
         self.file = (0, 0)
         self._read_only: ReadOnlyFile | None = None
-        cure = f"Save what is whole: {repair_command(directory)}"
+        if host := host_of_run(directory):
+            cure = f"It is a copy of a run of {host}: delete {directory}, and it is copied again"
+        else:
+            cure = f"Save what is whole: {repair_command(directory)}"
         super().__init__(directory / DATABASE, f"run {directory.name}", SCHEMA_VERSION, cure=cure, read_only=read_only)
 
     def _connect(self, *, read_only: bool) -> sqlite3.Connection:

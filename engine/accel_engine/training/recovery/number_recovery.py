@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from accel_engine.events import NOT_A_NUMBER
+from accel_engine.events import NOT_A_NUMBER, LearningRateChanged
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.loss_watch import LossTrouble
 from accel_engine.training.recovery.not_finite_cause import Cause
@@ -26,7 +26,12 @@ class NumberRecovery:
         self._repairs = repairs
 
     def repair(
-        self, trouble: LossTrouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]
+        self,
+        trouble: LossTrouble,
+        cause: Cause,
+        plan: Plan,
+        checkpoints: Iterable[int],
+        change: LearningRateChanged | None = None,
     ) -> RecoveryAction | None:
         """How the run continues; ``None`` if it has to stop.
 
@@ -35,6 +40,7 @@ class NumberRecovery:
             cause: What was found.
             plan: The plan of the run.
             checkpoints: The steps of its checkpoints.
+            change: The last learning rate that a command has set; a checkpoint from before it undoes it.
         """
         start = start_of(trouble, checkpoints)
         if plan.on_nan == "stop" or self._repairs >= MAX_REPAIRS or start is None:
@@ -44,16 +50,20 @@ class NumberRecovery:
         if str(fault) in plan.skip_steps:
             return None  # it did not help
         self._repairs += 1
-        changes: dict[str, object]
+        changes: dict[str, object] = {}
+        actions, was_set = [], ""
         if skips:
-            action = f"the batch of step {fault:,} is skipped"
+            actions.append(f"the batch of step {fault:,} is skipped")
             changes = {"skip_steps": (*plan.skip_steps, str(fault))}
-        else:
+        if change and change.step > start:
+            actions.append(f"the learning rate from before step {change.step:,} is used again")
+            was_set = f"the learning rate was set to {change.learning_rate:g} at step {change.step:,}"
+        if not actions:
             factor = plan.learning_rate_factor * RATE_FACTOR
-            action = f"the learning rate is halved, to {factor:g} of the plan's"
+            actions.append(f"the learning rate is halved, to {factor:g} of the plan's")
             changes = {"learning_rate_factor": factor}
-        reason = "; ".join(filter(None, (trouble.text, cause.text)))
-        return RecoveryAction(NOT_A_NUMBER, reason, action, start, changes)
+        reason = "; ".join(filter(None, (trouble.text, cause.text, was_set)))
+        return RecoveryAction(NOT_A_NUMBER, reason, ", and ".join(actions), start, changes)
 
     def end(self, trouble: LossTrouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]) -> tuple[str, str]:
         """Why the run stops, and what the user can do.

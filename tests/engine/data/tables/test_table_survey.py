@@ -7,9 +7,12 @@ import pytest
 from pyarrow import parquet
 
 from accel_engine.data import DataOptions, find, load, survey
-from accel_engine.data.tables import table_file
+from accel_engine.data.tables import table, table_file
 from accel_engine.data.tables.table_file import read_cells
+from accel_engine.data_profile.described_data import describe_loaded
 from accel_engine.errors import DataError, PlanError
+from accel_engine.models import CATALOGUE
+from accel_engine.models.data_description import describe_entry
 from engine.data.tables.test_table import mixed_columns, write
 
 
@@ -139,3 +142,26 @@ def test_a_file_may_be_called_synthetic(tmp_path, monkeypatch):
         find("synthetic_images")
     with pytest.raises(PlanError, match=r"must be synthetic\[:SHAPE"):
         find("synthetic:0")
+
+
+@pytest.mark.parametrize(("first", "last", "task"), [("no", "fraud", "classification"), ("0", "1", "auto")])
+def test_the_first_rows_do_not_tell_all_classes(tmp_path, monkeypatch, first, last, task):
+    monkeypatch.setattr(table, "LARGE", 1000)
+    file = tmp_path / "large.csv"
+    file.write_text(
+        "x,y\n" + "".join(f"{row}.5,{last if row % 10 == 9 and row > 2000 else first}\n" for row in range(3000))
+    )
+    options = DataOptions(class_weight=(f"{last}=50",), split="none")
+    entry = survey(find(str(file)), options)
+    assert (entry.examples, entry.task, entry.classes) == (None, task, None)
+    data = describe_entry(entry, "auto")
+    assert (CATALOGUE["tabular"].mismatch(data), data.is_size_unknown) == ("", True)
+    dataset = load(str(file), options)
+    assert (dataset.task, sorted(dataset.class_names)) == ("classification", sorted((first, last)))
+    described = describe_loaded(str(file), options)
+    found = described.entry
+    assert (found.task, found.classes, found.examples) == ("classification", 2, 3000)
+    assert dict(zip(found.class_names, found.class_counts, strict=True)) == {first: 2900, last: 100}
+    assert list(described.targets.values()) == [str(dataset.spec.targets)]
+    with pytest.raises(PlanError, match="no class 'other'"):
+        load(str(file), DataOptions(class_weight=("other=50",)))

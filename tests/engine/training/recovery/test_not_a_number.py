@@ -1,6 +1,7 @@
 """Runs whose losses or weights are not a number, or whose loss explodes: what is found, and how they continue."""
 
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from accel_engine.events import CheckpointSaved, Outcome, Recovered
 from accel_engine.plan import Plan
+from accel_engine.run import RunWriter, create
 from accel_engine.run.directory.checkpoint_files import delete_after
 from accel_engine.run.directory.run_paths import CHECKPOINTS
+from recorded_run import started
 
 from ..conftest import Gym, Trained
 
@@ -219,6 +222,20 @@ def test_a_learning_rate_that_is_too_high_is_halved(gym: Gym, plan: Plan, change
     count = 2 * EXAMPLES // BATCH - last.step
     np.testing.assert_array_equal(trained.series["loss"][-count:], continued.series["loss"][-count:])
     np.testing.assert_array_equal(trained.series["learning_rate"][-count:], continued.series["learning_rate"][-count:])
+
+
+def test_a_learning_rate_that_a_command_has_set_since_the_checkpoint_is_undone(gym: Gym, plan: Plan) -> None:
+    plan = plan.replace(epochs=2)
+    directory = create(plan)
+    with closing(RunWriter(directory)) as writer:
+        writer.write_event(started())
+    trained = gym.train_directory(directory, plan, at={14: [("learning_rate", 1e10)]})
+
+    recovered = trained.only(Recovered)
+    assert (recovered.step, recovered.changes) == (10, {})
+    assert recovered.reason.endswith("; the learning rate was set to 1e+10 at step 14")
+    assert trained.ended.outcome is Outcome.FINISHED
+    np.testing.assert_array_equal(trained.series["loss"], gym.train_once(plan).series["loss"])
 
 
 def test_another_loss_of_a_custom_step_may_be_missing_in_some_steps(gym: Gym, plan: Plan) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from accel_engine.events import LearningRateChanged
 from accel_engine.plan import Plan
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.recovery.loss_watch import LossTrouble
@@ -53,6 +54,24 @@ def test_the_learning_rate_is_halved_at_most_three_times() -> None:
     reason, hint = recovery.end(TROUBLE, BAD_DATA, plan, [50])
     assert reason == "the loss of step 57 is NaN, also after 3 repairs; inputs not finite (training examples 3)"
     assert hint == "correct or remove these examples; the last checkpoint before it is of step 50"
+
+
+@pytest.mark.parametrize(
+    ("cause", "step", "action"),
+    [
+        (Cause(unknown="all was finite"), 52, "the learning rate from before step 52 is used again"),
+        (Cause(unknown="all was finite"), 50, "the learning rate is halved, to 0.5 of the plan's"),  # the checkpoint's
+        (BAD_DATA, 52, "the batch of step 56 is skipped, and the learning rate from before step 52 is used again"),
+    ],
+)
+def test_a_learning_rate_that_was_set_after_the_checkpoint_is_undone(cause: Cause, step: int, action: str) -> None:
+    change = LearningRateChanged(time=1.0, step=step, learning_rate=3.0)
+    repair = NumberRecovery().repair(TROUBLE, cause, Plan(), [50], change)
+
+    assert repair is not None
+    assert repair.action == action
+    assert ("; the learning rate was set to 3 at step 52" in repair.reason) is (step > 50)
+    assert bool(repair.changes) is not action.startswith("the learning rate from")
 
 
 def test_the_repairs_of_engines_before_count() -> None:

@@ -64,7 +64,17 @@ def test_it_has_title_values_best_and_labels() -> None:
         *texts(figure)
     }
     assert len(lines(figure, "warning")) == 1  # where it was continued
-    assert [len(area.points) for area in figure.shapes if isinstance(area, Area) and area.ink == "warning"] == [10]
+    assert [len(area.points) for area in stars(figure)] == [10]
+
+
+def stars(figure: ChartFigure) -> list[Area]:
+    return [each for each in figure.shapes if isinstance(each, Area) and each.ink == "warning"]
+
+
+def test_a_best_value_outside_of_what_is_shown_has_no_star() -> None:
+    assert len(stars(figure_of(replace(VIEW, x=Axis(90, 100))))) == 1
+    assert not stars(figure_of(replace(VIEW, x=Axis(0, 50))))
+    assert not stars(figure_of(replace(VIEW, best=(9, 1.0), x=Axis(50, 100))))
 
 
 def test_a_logarithmic_axis_has_powers_of_ten_at_equal_distances() -> None:

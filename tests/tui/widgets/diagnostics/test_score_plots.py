@@ -1,7 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from accel_tui.widgets.diagnostics.score_plots import ScoredLabel, best_threshold, figures_at
+from accel_engine.run.diagnostics import Scores
+from accel_tui.widgets.diagnostics.score_plots import ScoredLabel, ScorePlots, best_threshold, figures_at
+from tui.example_reports import histograms, rows_of_classes
+from tui.stand_ins import BareApp, shows
 
 LABEL = ScoredLabel("spam", np.array([1, 0, 2, 7]), np.array([30, 8, 2, 0]))
 
@@ -28,3 +33,19 @@ def test_the_best_threshold_has_the_highest_f1() -> None:
     assert best_threshold(LABEL) == 0.5
     assert best_threshold(ScoredLabel("all", np.array([0, 0, 0, 5]), np.array([5, 0, 0, 0]))) == 0.5
     assert best_threshold(ScoredLabel("low", np.array([0, 5, 0, 0]), np.array([5, 0, 0, 0]))) == 0.25
+
+
+async def test_of_classes_whose_probabilities_are_all_nan_nothing_is_plotted() -> None:
+    none = 0 * histograms().positives
+    async with BareApp().run_test() as pilot:
+        await pilot.app.screen.mount(page := ScorePlots())
+        page.report = replace(rows_of_classes(), confidence=Scores(none, none))
+        await shows(pilot, "correct predictions: 0 of 0 examples", "none of 0 predictions")
+
+
+async def test_a_report_whose_examples_are_the_same_is_another_one() -> None:
+    async with BareApp().run_test() as pilot:
+        await pilot.app.screen.mount(page := ScorePlots())
+        for correct in (333, 100):
+            page.report = replace(rows_of_classes(), confidence=histograms(examples=3 * correct))
+            await shows(pilot, f"correct predictions: {correct} of {3 * correct}")

@@ -225,7 +225,7 @@ async def test_lines_of_tensorflow_are_folded_unless_they_warn_and_enter_or_a_se
 async def test_epochs_stand_in_the_log_where_they_ended(log: Path) -> None:
     state = replace(
         RunState(),
-        info=SimpleNamespace(has_engine=True, status=Status.FINISHED),  # type: ignore[arg-type]
+        info=SimpleNamespace(has_engine=True, status=Status.FINISHED, host=""),  # type: ignore[arg-type]
         ended_epochs=tuple(
             EpochEnded(time=at, epoch=epoch, step=10 * epoch, metrics={"loss": 2.5, "accuracy": 0.5}, seconds=0.25)
             for at, epoch in EPOCHS

@@ -147,7 +147,7 @@ def _chart(plot: _Place) -> Iterator[Shape]:
         yield from _curve(plot, series)
     for series in plot.view.series:
         yield from _points(plot, series)
-    if best := plot.view.best:
+    if (best := plot.view.best) and plot.view.x.low <= best[0] <= plot.view.x.high:
         yield _star(plot, best)
     yield from _header(plot)
 

@@ -160,9 +160,9 @@ class ScorePlots(PlotPage):
         ]
 
     def plots(self) -> Sequence[Plot]:
-        """The plots of the label."""
+        """The plots of the label; none if all its probabilities are NaN."""
         scored = self._scored
-        if scored is None:
+        if scored is None or not (scored.positives.any() or scored.negatives.any()):
             return ()
         at, now = scored.curves, figures_at(scored, self.threshold)
         if self._is_confidence:

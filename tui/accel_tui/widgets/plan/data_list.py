@@ -63,6 +63,7 @@ class DataList(ItemList):
     def __init__(self) -> None:
         super().__init__(compact=True)
         self._listing = Listing(Path.cwd())
+        self._wanted = self._listing.folder
         self._is_listed = False
         self._typed = ""
         self._chosen = ""
@@ -71,7 +72,7 @@ class DataList(ItemList):
 
     def on_mount(self) -> None:
         self._fill()
-        self.call_after_refresh(self._list, self._listing.folder)
+        self.call_after_refresh(lambda: self._list(self._wanted))
 
     @property
     def folder(self) -> Path:
@@ -89,7 +90,7 @@ class DataList(ItemList):
             recent: The data of runs, newest first.
         """
         self._recent = tuple(recent)
-        self._list(self.folder)
+        self._list(self._wanted)
 
     def show_chosen(self, text: str) -> None:
         """Mark the data of the plan."""
@@ -101,7 +102,7 @@ class DataList(ItemList):
         """List what a typed text may become; all of the folder for an empty one."""
         folder, _ = data_places.typed_parts(typed)
         self._typed = typed
-        if folder is not None and folder != self.folder:
+        if folder is not None and folder != self._wanted:
             self._list(folder)
         self._fill()
 
@@ -145,11 +146,17 @@ class DataList(ItemList):
         self._typed = ""
         self._list(folder)
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="folder")
     def _list(self, folder: Path) -> None:
+        self._wanted = folder
+        self._read(folder)
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="folder")
+    def _read(self, folder: Path) -> None:
         self.call_later(self._take, data_places.list_folder(folder))
 
     def _take(self, listing: Listing) -> None:
+        if listing.folder != self._wanted:  # a slow one that was left
+            return
         if listing != self._listing or not self._is_listed:
             self._is_listed = True
             is_other, self._listing = listing.folder != self._listing.folder, listing

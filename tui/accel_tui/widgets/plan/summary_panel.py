@@ -167,7 +167,11 @@ class SummaryPanel(Widget, can_focus=False):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
     def _survey(self, filled: ResolvedPlan) -> None:
-        self.post_message(self.DataSurveyed(survey_form(filled)))
+        self.call_later(self._take_survey, survey_subject(filled.plan), survey_form(filled))
+
+    def _take_survey(self, subject: SurveySubject, found: DatasetEntry | SurveyError) -> None:
+        if subject == self._surveyed:  # else other data was chosen meanwhile
+            self.post_message(self.DataSurveyed(found))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="travels")
     def _read_travels(self, filled: ResolvedPlan, where: "Where", place: PlaceState) -> None:
@@ -215,7 +219,11 @@ class SummaryPanel(Widget, can_focus=False):
         self.call_later(self._take_description, engine, _subject(plan), engine.describe(plan))
 
     def _take_description(self, engine: WarmEngine, subject: Subject, description: Description) -> None:
-        if engine is self.launch.ready_engine and self._filled:  # else it has a run, or has exited
+        if self._asked == (engine, subject):
+            self._asked = None
+        if engine is not self.launch.ready_engine:  # it has a run, or has exited
+            return
+        if self._filled and subject == _subject(self._filled.plan):  # else it is asked again
             self._described = (subject, description)
             self._update(self._filled)
 
