@@ -16,6 +16,7 @@ from accel_engine.deploy_folder.facts import Facts, FolderMeasurement, figure
 from accel_engine.deploy_folder.folder_options import KSERVE, KUBERNETES, RAY_SERVE, FolderOptions
 from accel_engine.deploy_folder.manifests import manifest_values, rate_line, resources_of
 from accel_engine.deploy_folder.rendering import TEMPLATES, Block, Value, rendered, shell_text
+from accel_engine.deployment.deployments import end_process
 from accel_engine.errors import RunError
 from accel_engine.formats import BATCHING_FILE
 from accel_engine.model_server import standalone
@@ -166,21 +167,20 @@ def _proved(folder: Path, threads: int) -> FolderMeasurement:
     """
     command = [sys.executable, str(folder / "smoke_test.py"), "--json", "--threads", str(threads)]
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "-1"}
+    test = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with test:
+        try:
+            output, errors = test.communicate(timeout=SMOKE_TEST_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise RunError(f"the server of the folder did not answer within {SMOKE_TEST_SECONDS:.0f} s") from error
+        finally:
+            end_process(test)  # which ends its server; a kill would leave that behind
     try:
-        done = subprocess.run(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=SMOKE_TEST_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise RunError(f"the server of the folder did not answer within {SMOKE_TEST_SECONDS:.0f} s") from error
-    try:
-        found = json.loads(done.stdout)
+        found = json.loads(output)
     except ValueError as error:
-        words = printable_line(done.stderr.decode("utf-8", "replace")[-500:].strip())
+        words = printable_line(errors.decode("utf-8", "replace")[-500:].strip())
         raise RunError(f"the test of the folder failed: {words}") from error
     if found["problem"]:
         raise RunError(f"the server of the folder is not right: {printable_line(str(found['problem']))}")

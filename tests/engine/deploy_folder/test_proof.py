@@ -3,14 +3,20 @@
 import dataclasses
 import runpy
 import shutil
+import signal
 import sys
+import threading
+from contextlib import suppress
 
 import numpy as np
+import psutil
 import pytest
 
+from accel_engine.deploy_folder import container
 from accel_engine.deploy_folder.container import FILES, write_server_folder
 from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.errors import RunError
+from accel_engine.model_server import standalone
 from accel_engine.model_server.service import load_examples, read_service, write_examples
 from engine.deploy_folder.servables import facts_of
 from engine.model_server.conftest import write_folder
@@ -34,6 +40,41 @@ def test_a_right_folder_has_what_was_measured_and_a_wrong_one_is_refused(tmp_pat
     shutil.rmtree(tmp_path / "server")
     with pytest.raises(RunError, match=r"is not right: .* is beyond"):
         write_server_folder(tmp_path, facts, FolderOptions(to="x"))
+
+
+def servers_of(process: psutil.Process) -> list[psutil.Process]:
+    found = []
+    for each in process.children(recursive=True):
+        with suppress(psutil.Error):
+            found += [each] if "accel_engine.model_server" in each.cmdline() else []
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_proof_that_is_interrupted_leaves_no_server(tmp_path, wait_until, number) -> None:
+    """Test Ctrl-C of what waits for the proof, and signals to the proof itself."""
+    write_folder(tmp_path / "model")
+    shutil.copytree(FILES / "service", tmp_path, dirs_exist_ok=True)
+    standalone.copy_server(tmp_path / "server")
+    this, servers = psutil.Process(), list[psutil.Process]()
+
+    def interrupt() -> None:
+        wait_until(lambda: servers_of(this))
+        servers.extend(servers_of(this))
+        target = this if number == signal.SIGINT else servers[0].parent()
+        target.send_signal(number)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt if number == signal.SIGINT else RunError):
+            container._proved(tmp_path, 1)
+        thread.join()
+        assert [each for each in servers if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
+    finally:
+        for each in servers:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
 
 
 @pytest.mark.campaign

@@ -1,6 +1,10 @@
 """What `deploy --to` refuses before TensorFlow starts, with exit status 2."""
 
+import signal
+
 import pytest
+
+from accel_engine.deploy_folder import deploy_to_folder
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -38,3 +42,9 @@ def test_refuses(options: str, words: str, run_command, here) -> None:
     assert refused.status == 2
     assert words in refused.err
     assert sorted(path.name for path in here.iterdir()) == ["mine"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_as_ctrl_c_does(number: signal.Signals, run_command, monkeypatch) -> None:
+    monkeypatch.setattr(deploy_to_folder, "deploy_to_folder", lambda *_: signal.raise_signal(number))
+    assert run_command("deploy last --to service").status == 130

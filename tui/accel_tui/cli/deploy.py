@@ -266,7 +266,8 @@ def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions
     from accel_engine.deploy_folder.deploy_to_folder import deploy_to_folder
     from accel_tui.formatting.deployment import folder_lines, folder_values
 
-    found = deploy_to_folder(directory, options, folder, _ask, lambda step: print_to_stderr(step.words))
+    with _ended_by_signals():
+        found = deploy_to_folder(directory, options, folder, _ask, lambda step: print_to_stderr(step.words))
     print_to_stderr(*found.notes)
     if as_json:
         write_json(folder_values(found))
@@ -277,18 +278,23 @@ def _write_folder(directory: Path, options: DeployOptions, folder: FolderOptions
 
 @contextmanager
 def _deployer() -> Iterator["Deployer"]:
-    """Yield a deployer that prints each step.
-
-    SIGTERM and SIGHUP end the block as Ctrl-C does, so that no server is left behind that nobody lists.
-    """
+    """Yield a deployer that prints each step."""
     require_server()
     from accel_engine.deployment.deploy import Deployer
+
+    with _ended_by_signals():
+        yield Deployer(_ask, lambda step: print_to_stderr(step.words))
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A block that SIGTERM and SIGHUP end as Ctrl-C does, so that no server is left behind that nobody lists."""
 
     def end(*_: object) -> None:
         raise KeyboardInterrupt
 
     with signal_handlers({signal.SIGTERM: end, signal.SIGHUP: end}):
-        yield Deployer(_ask, lambda step: print_to_stderr(step.words))
+        yield
 
 
 def _ask(request: EngineRequest[Any]) -> Any:

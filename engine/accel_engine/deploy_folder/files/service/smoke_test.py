@@ -103,7 +103,9 @@ def resident(pid: int) -> int:
 
 
 def with_own_server(threads: int, seconds: float) -> dict[str, Any]:
-    """Start the server of this folder, test it, and stop it."""
+    """Start the server of this folder, test it, and stop it, also if a signal is to end this program."""
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the server itself takes SIGHUP as the wish to load its model again
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder, "state.json")
         command = [sys.executable, "-m", "accel_engine.model_server", str(HERE / "model"), "--port", "0"]
