@@ -276,7 +276,7 @@ def _recover(directory: Path) -> None:
             process.send_signal(signal.SIGHUP)  # it may have loaded the other version
 
 
-def end_process(process: "psutil.Process | subprocess.Popen[str]") -> None:
+def end_process(process: "psutil.Process | subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
     """End a server, and wait for it; its own children end with it."""
     with suppress(psutil.NoSuchProcess):
         try:
