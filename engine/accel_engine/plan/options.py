@@ -112,10 +112,10 @@ def command_words(options: object) -> list[str]:
     """The options of commands that give the values of a dataclass which are not its defaults."""
     kind = type(options)
     values = {name: getattr(options, name) for name in specs_of(kind)}
-    return option_words(kind, {name: value for name, value in values.items() if value != default_of(kind, name)})
+    return words_of_values(kind, {name: value for name, value in values.items() if value != default_of(kind, name)})
 
 
-def option_words(kind: type, values: Mapping[str, Any]) -> list[str]:
+def words_of_values(kind: type, values: Mapping[str, Any]) -> list[str]:
     """The options of commands that give these values of a dataclass's fields."""
     words = list[str]()
     for name, value in values.items():

@@ -15,7 +15,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.options import command_words, option_words
+from accel_engine.plan.options import command_words, words_of_values
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.process.detached import leave
 from accel_engine.run_queue.queue import set_default_limit
@@ -133,7 +133,7 @@ class HostSearch:
     def resume(self, name: str, options: Mapping[str, Any]) -> int:
         """Show it, or continue it if it has stopped, as :func:`resume_search` does here; returns the exit status."""
         output = ["--detach"] if self._detach else self._output
-        words = ["search", "--resume", name, *option_words(SearchOptions, options), *output]
+        words = ["search", "--resume", name, *words_of_values(SearchOptions, options), *output]
         try:
             return command_on(self._reading.host, words, None)
         except RunError as error:
