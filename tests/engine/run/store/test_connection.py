@@ -1,5 +1,6 @@
 import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -154,8 +155,11 @@ def unwritable(directory: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def run() -> Path:
-    return damaged_runs.record()
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A run outside pytest's folder, which each start of pytest closes to other users."""
+    with tempfile.TemporaryDirectory() as place:
+        monkeypatch.setenv("ACCEL_TUI_HOME", place)
+        yield damaged_runs.record()
 
 
 def last_event(reader: RunReader) -> Event:
