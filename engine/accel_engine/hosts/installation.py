@@ -91,9 +91,13 @@ def install(host: Host, source: str, *, extra: str, python: str, tell: Callable[
 
 def _with_extra(source: str, extra: str) -> tuple[str, str]:
     """What pip gets in the script, with the extra that is found there; and the extra, if the requirement has one."""
-    try:
-        requirement = Requirement(f"accel-tui @ {source}" if "://" in source and "@ " not in source else source)
-    except InvalidRequirement:  # a path there
+    for text in (source, f"accel-tui @ {source}"):  # the second one for a URL
+        try:
+            requirement = Requirement(text)
+            break
+        except InvalidRequirement:
+            continue
+    else:  # a path there
         return f'{shlex.quote(source)}"[$extra]"', extra
     extra = next(iter(requirement.extras & set(EXTRAS)), extra)
     requirement.extras.add(_EXTRA)

@@ -90,7 +90,6 @@ class Watcher:
 
         Raises:
             RunError: The run is deleted, or cannot be read or written.
-            EngineMissingError: No usable TensorFlow is installed any more.
         """
         usable = time.monotonic()
         while True:

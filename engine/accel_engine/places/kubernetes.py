@@ -77,8 +77,9 @@ class Kubernetes(Place):
 
     def submit(self, job: PlacedJob) -> str:
         """See :meth:`Place.submit`. A JobSet that has ended stays, and would be left unchanged: it is deleted first."""
-        delete = ["delete", "jobset", _name(job), "--ignore-not-found", "--wait", "--cascade=foreground"]
-        run_tool([*self._kubectl(), *delete], _PACKAGE)
+        if self.state(_name(job)).is_over:
+            delete = ["delete", "jobset", _name(job), "--ignore-not-found", "--wait", "--cascade=foreground"]
+            run_tool([*self._kubectl(), *delete], _PACKAGE)
         for _, text in sorted(self.files(job).items(), reverse=True):  # the plan first
             run_tool([*self._kubectl(), "apply", "--filename", "-"], _PACKAGE, stdin=text)
         return _name(job)

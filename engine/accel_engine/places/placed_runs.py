@@ -198,7 +198,7 @@ def submit_plan(place: Place, request: PlaceRequest, plan: Plan, devices: Sequen
         RunError: The place does not take it.
     """
     resolved = _resolved(plan, request, devices)
-    name = f"{dns_label(plan.title)}-{secrets.token_hex(3)}"
+    name = f"{dns_label(plan.title)[:33].rstrip('-')}-{secrets.token_hex(3)}"  # a label of at most 40 characters
     return place.submit(PlacedJob(resolved, request, Path(name), Path(PLAN_FILE)))
 
 

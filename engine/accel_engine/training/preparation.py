@@ -212,8 +212,7 @@ class Preparation:
             step = self._sync.start_step(restored) if self._sync else restored
             agreed = self._sync is None or bool(self._sync.all_gather(restored == step).all())
         if step < first:
-            self._run.rewind(step)
-            self._reporter.step = step
+            self._reporter.rewind(step)
         if checkpoints.unverified:
             problem = f"the checksums of the checkpoint of step {step:,} were damaged: its files could not be verified"
             self._reporter.emit(Warned, message=problem)
@@ -252,8 +251,7 @@ class Preparation:
         newest = self._reporter.step
         step = self._sync.start_step(newest, lost_early=not newest and was_lost_early(self._run.directory))
         if step < newest:
-            self._run.rewind(step)
-            self._reporter.step = step
+            self._reporter.rewind(step)
             why = "has no newer checkpoint" if step else "was lost before its first checkpoint: training begins anew"
             self._reporter.emit(Warned, message=f"another worker {why}; steps {step + 1:,} to {newest:,} are repeated")
         reduction = reduction_over_workers(names, self.resolved)

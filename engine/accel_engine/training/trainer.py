@@ -11,7 +11,7 @@ from accel_engine.events import Outcome, Phase, Recovered, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint, reference
-from accel_engine.run.history.history import read_epochs, read_session
+from accel_engine.run.history.history import read_epochs, read_history, read_session
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
@@ -73,9 +73,8 @@ class Trainer:
     ) -> None:
         self._run = run
         self._mailbox = mailbox
-        self._reporter = RunReporter(run, first_step, read_epochs(run.directory, first_step))
+        self._reporter = RunReporter(run, first_step, read_epochs(run.directory, first_step), began)
         session = read_session(run.directory)
-        self._began = time.monotonic() if began is None else began
         self._may_leave = may_leave
         self._memory = OutOfMemory(run, is_remat_tried=is_remat_tried)
         self._numbers = NumberRecovery(session.repairs)
@@ -144,8 +143,8 @@ class Trainer:
             repair = None
         else:
             cause = self._find_cause(trouble, newest_until(trouble.step, checkpoints))
-            change = read_session(self._run.directory).rate
-            repair = self._numbers.repair(trouble, cause, self._preparation.plan, checkpoints, change)
+            change, rates = read_session(self._run.directory).rate, read_history(self._run.directory).learning_rates
+            repair = self._numbers.repair(trouble, cause, self._preparation.plan, checkpoints, change, rates)
         if repair:
             return repair
         reason, hint = self._numbers.end(trouble, cause, self._preparation.plan, checkpoints)
@@ -177,9 +176,8 @@ class Trainer:
         self._preparation.change(self._changed_plan(repair), streams_data=repair.streams_data)
         self._run.write_plan(self._preparation.plan)
         self._run.settle_log()
-        self._run.rewind(repair.step)
-        self._began = time.monotonic()  # the time before is in the events of the start before
-        self._reporter.step, self._reporter.epochs = repair.step, read_epochs(self._run.directory, repair.step)
+        self._reporter.rewind(repair.step)
+        self._reporter.epochs = read_epochs(self._run.directory, repair.step)
         self._reporter.emit(
             Recovered,
             trouble=repair.trouble,
@@ -199,7 +197,7 @@ class Trainer:
             outcome=outcome,
             steps=self._reporter.step,
             epochs=self._reporter.epochs,
-            seconds=time.monotonic() - self._began,
+            seconds=time.monotonic() - self._reporter.began,
             steps_per_second=epochs.steps_per_second if epochs else 0.0,
             metrics=epochs.metrics if epochs else {},
             reason=reason,

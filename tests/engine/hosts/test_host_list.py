@@ -151,6 +151,7 @@ def test_an_environment_is_made_there(host: Host, tmp_path: Path, monkeypatch: p
         ("accel-tui[deploy]==1", "accel-tui[cpu,deploy]==1"),
         ("accel-tui[cuda]", "accel-tui[cuda,cuda]"),
         ("git+https://example.org/it.git", "accel-tui[cpu]@ git+https://example.org/it.git"),
+        ("accel-tui@git+https://example.org/it.git", "accel-tui[cpu]@ git+https://example.org/it.git"),
         ("accel-tui @ https://example.org/it.whl", "accel-tui[cpu]@ https://example.org/it.whl"),
         ("/srv/accel tui", "/srv/accel tui[cpu]"),
     ):

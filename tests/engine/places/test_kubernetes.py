@@ -155,6 +155,15 @@ def test_a_job_set_that_has_ended_gives_way_to_the_next_of_its_run(kubectl) -> N
     assert [yaml.safe_load(text)["kind"] for text in kubectl.known["applied"]] == ["ConfigMap", "JobSet"]
 
 
+def test_a_job_set_that_runs_is_not_deleted(kubectl) -> None:
+    kubectl.set(jobset={"spec": {}, "status": {}})
+    place, request = place_of("kubernetes"), PlaceRequest(**ASKED, nodes=2)
+    names = {submit_plan(place, request, TWO.replace(name="long " * 20), place.describe(request)) for _ in range(2)}
+    assert not any("delete" in asked for asked in kubectl.known["asked"])
+    assert len(names) == 2
+    assert max(map(len, names)) <= 40
+
+
 PENDING = {
     "items": [{"status": {"phase": "Pending", "conditions": [{"message": "0/3 nodes: 3 Insufficient nvidia.com/gpu"}]}}]
 }

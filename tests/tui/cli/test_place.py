@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 
 from accel_engine.devices.device_types import Device
+from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.places import FORMS, PlaceRequest, placed_runs
 from accel_engine.places.own_process import is_to_start_again
@@ -120,13 +121,15 @@ class FarLab(Lab):
         return False
 
     def state(self, job: str) -> JobState:
-        return self.states.pop(0)
+        if (found := self.states.pop(0)) is None:
+            raise RunError("the lab does not answer")
+        return found
 
     def log_command(self, job: str, since: float | None = None) -> list[str]:
         tries = (
             "echo No resources found >&2",
             "echo waiting to start: ContainerCreating >&2; exit 1",
-            "echo epoch 1 >>log",
+            "echo epoch 1 >>log; echo the connection was lost >&2; exit 1",
             "echo epoch 2 >>log",
         )
         self.asked.append(since is not None)
@@ -141,13 +144,13 @@ def test_the_log_of_a_run_elsewhere_is_awaited_and_its_end_is_the_jobs(
     monkeypatch.setattr(place_run, "_LOG_SECONDS", 0.0)
     FarLab.asked = []
     waits, runs = JobState(waits=True, reason="it waits for Kueue"), JobState(runs=True, reason="it starts its pods")
-    Lab.states = [waits, runs, runs, JobState(reason="it has ended", is_complete=is_complete)]
+    Lab.states = [waits, None, runs, runs, JobState(reason="it has ended", is_complete=is_complete)]
 
     done = run_command("train --on lab --data digits --model mlp")
 
     assert done.status == int(not is_complete)
-    told = [line.removeprefix("accel-tui: ") for line in done.err.splitlines()[-3:]]
-    assert told == ["it waits for Kueue", "it starts its pods", "it has ended"]
+    told = [line.removeprefix("accel-tui: ") for line in done.err.splitlines()[-4:]]
+    assert told == ["it waits for Kueue", "it starts its pods", "the connection was lost", "it has ended"]
     assert (here / "log").read_text() == "epoch 1\nepoch 2\n"
     assert FarLab.asked == [False, False, False, True]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import UsageError
+from accel_engine.errors import RunError, UsageError
 from accel_engine.places import PlaceName, PlaceRequest, placed_runs
 from accel_engine.places.place import JobState, Place
 from accel_engine.places.placed_runs import (
@@ -34,6 +34,12 @@ from accel_tui.settings.user_settings import load_settings
 
 _LOG_SECONDS = 2.0
 """Until a log is asked for again that has ended, or is not there yet."""
+
+_NO_LOG_YET = ("No resources found", "waiting to start")
+"""What ``kubectl logs`` says of pods that have printed nothing."""
+
+_SILENCE_SECONDS = 600.0
+"""How long a place may not answer while a job is followed."""
 
 _JUDGEMENT_SECONDS = 60.0
 """How long the script of a job may take to judge how its run ended."""
@@ -135,17 +141,28 @@ def _train_there(place: Place, job: str, *, detach: bool) -> int:
 
 def _show_log(place: Place, job: str) -> JobState:
     """Show what a job prints until it has ended: its log may not exist yet, and breaks off where it starts again."""
-    told, since = "", None
+    told, problem, since, answered = "", "", None, time.monotonic()
     while True:
-        state = place.state(job)
+        try:
+            state = place.state(job)
+        except RunError:
+            if time.monotonic() - answered > _SILENCE_SECONDS:
+                raise
+            time.sleep(_LOG_SECONDS)
+            continue
+        answered = time.monotonic()
         if state.reason != told:
             print_to_stderr(state.reason)
             told = state.reason
         done = subprocess.run(place.log_command(job, since), stderr=subprocess.PIPE, check=False)
         if state.is_over:
             return state
-        if not done.returncode and b"No resources found" not in done.stderr:  # it was followed to its end
+        said = done.stderr.decode(errors="replace").strip()
+        if not any(words in said for words in _NO_LOG_YET):  # it was followed until it ended, or broke off
             since = time.time()
+            if said and said != problem:
+                print_to_stderr(said)
+            problem = said
         time.sleep(_LOG_SECONDS)
 
 

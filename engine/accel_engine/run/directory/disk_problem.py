@@ -70,7 +70,8 @@ _OF_SQLITE = {
 }
 """By primary result code; the system's own error, where it can be found, says more."""
 
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOMEM)
+"""Codes for a database that another process has, and for a lack of memory."""
 
 _BLOCK = 4096
 
@@ -96,14 +97,14 @@ def disk_problem(error: BaseException, directory: Path) -> DiskProblem | None:
 
 
 def may_pass(error: BaseException, directory: Path) -> bool:
-    """Whether a write that failed may succeed later: the disk has a problem, or another process has the database.
+    """Whether a write that failed may succeed later: a problem of the disk or of memory, or another process writes.
 
     Args:
         error: Raised while writing into ``directory``; its causes are examined, too.
         directory: A run's directory.
     """
     codes = (getattr(cause, "sqlite_errorcode", 0) & 0xFF for cause in _causes(error))
-    return any(code in _LOCKED for code in codes) or disk_problem(error, directory) is not None
+    return any(code in _PASSING for code in codes) or disk_problem(error, directory) is not None
 
 
 def read_waiting(directory: Path) -> DiskProblem | None:

@@ -1,6 +1,6 @@
 """Decides how a run continues after a loss or weights that are not a number, or a loss that explodes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from accel_engine.events import NOT_A_NUMBER, LearningRateChanged
 from accel_engine.plan import Plan
@@ -32,6 +32,7 @@ class NumberRecovery:
         plan: Plan,
         checkpoints: Iterable[int],
         change: LearningRateChanged | None = None,
+        rates: Sequence[tuple[int, float]] = (),
     ) -> RecoveryAction | None:
         """How the run continues; ``None`` if it has to stop.
 
@@ -41,6 +42,7 @@ class NumberRecovery:
             plan: The plan of the run.
             checkpoints: The steps of its checkpoints.
             change: The last learning rate that a command has set; a checkpoint from before it undoes it.
+            rates: First step and value of each learning rate.
         """
         start = start_of(trouble, checkpoints)
         if plan.on_nan == "stop" or self._repairs >= MAX_REPAIRS or start is None:
@@ -56,8 +58,12 @@ class NumberRecovery:
             actions.append(f"the batch of step {fault:,} is skipped")
             changes = {"skip_steps": (*plan.skip_steps, str(fault))}
         if change and change.step > start:
-            actions.append(f"the learning rate from before step {change.step:,} is used again")
             was_set = f"the learning rate was set to {change.learning_rate:g} at step {change.step:,}"
+            before = next((rate for step, rate in reversed(rates) if step <= start), 0.0)
+            if change.learning_rate > before and change.step <= (trouble.grew_from or trouble.step):
+                actions.append(f"the learning rate from before step {change.step:,} is used again")
+            else:  # it is not the cause
+                was_set += ", and no longer is"
         if not actions:
             factor = plan.learning_rate_factor * RATE_FACTOR
             actions.append(f"the learning rate is halved, to {factor:g} of the plan's")

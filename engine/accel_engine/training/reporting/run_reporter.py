@@ -22,24 +22,33 @@ class RunReporter:
         run: Writes the run.
         step: The checkpoint's step that training continues from; 0 for none.
         epochs: The completed epochs at that step, as far as is known before the position in the data is restored.
+        began: When the engine started the run, by ``time.monotonic()``; now by default.
 
     Attributes:
         run: Writes the run.
         step: Completed steps.
         epochs: Completed epochs; 0 until the position in the data is restored.
+        began: When the latest ``RunStarted`` was written, by ``time.monotonic()``.
         phase: Current phase.
         entered: The latest phases, with the nanoseconds since 1970 when each was entered; whoever looks for later ones
             may clear it.
         changes: Fields of the plan that commands have changed, with their new values.
     """
 
-    def __init__(self, run: RunWriter, step: int, epochs: int = 0) -> None:
+    def __init__(self, run: RunWriter, step: int, epochs: int = 0, began: float | None = None) -> None:
         self.run = run
         self.step = step
         self.epochs = epochs
+        self.began = time.monotonic() if began is None else began
         self.phase = Phase.STARTING
         self.entered: deque[tuple[Phase, int]] = deque(maxlen=MOST_PHASES)
         self.changes: dict[str, Any] = {}
+
+    def rewind(self, step: int) -> None:
+        """Return to a step; the time up to now stands in the events of the start before."""
+        self.run.rewind(step)
+        self.began = time.monotonic()
+        self.step = step
 
     def enter_phase(self, phase: Phase, detail: str = "") -> None:
         """Set the phase and emit ``PhaseChanged``."""

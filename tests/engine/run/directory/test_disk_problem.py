@@ -73,6 +73,8 @@ def test_an_error_of_the_system_is_told_by_its_number(
         (sqlite3.SQLITE_READONLY_DBMOVED, None),
         (sqlite3.SQLITE_BUSY, None),
         (sqlite3.SQLITE_LOCKED, None),
+        (sqlite3.SQLITE_PROTOCOL, None),
+        (sqlite3.SQLITE_NOMEM, None),
         (sqlite3.SQLITE_ERROR, None),
         (sqlite3.SQLITE_CORRUPT, None),
         (sqlite3.SQLITE_CONSTRAINT_NOTNULL, None),
@@ -82,8 +84,8 @@ def test_an_error_of_sqlite_is_told_by_its_code(tmp_path: Path, code: int, probl
     with pytest.raises(RunError) as raised, database_errors("the run", WRITING):
         raise sqlite_error(code, "database or disk is full")
     assert disk_problem(raised.value, tmp_path) is problem
-    is_locked = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-    assert may_pass(raised.value, tmp_path) is (problem is not None or is_locked)
+    passes = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOMEM)
+    assert may_pass(raised.value, tmp_path) is (problem is not None or code in passes)
     assert os.listdir(tmp_path) == []
 
 

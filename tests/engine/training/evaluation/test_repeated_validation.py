@@ -10,6 +10,7 @@ from accel_engine.data.dataset import Split
 from accel_engine.errors import DataError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.run.diagnostics.packing import pack
 from accel_engine.training.core.assembly import Assembly, assemble
 from accel_engine.training.core.compiled_chunk import ChunkSize
 from accel_engine.training.evaluation import validation as validation_module
@@ -116,7 +117,7 @@ def test_batches_that_run_together_give_what_each_gives_alone(
         monkeypatch.setattr(ChunkSize, "steps", property(lambda _: together, lambda *_: None), raising=False)
         validation, pauses = Validation(assembly, None), list[int]()
         metrics = validation.run(lambda: pauses.append(1))
-        return metrics, validation.report(), len(pauses)
+        return metrics, pack(validation.report()), len(pauses)
 
     *alone, each = validated(1)
     *together, few = validated(6)

@@ -1,5 +1,7 @@
 """How a run continues after a loss that is not a number."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,18 @@ def test_a_learning_rate_that_was_set_after_the_checkpoint_is_undone(cause: Caus
     assert repair.action == action
     assert ("; the learning rate was set to 3 at step 52" in repair.reason) is (step > 50)
     assert bool(repair.changes) is not action.startswith("the learning rate from")
+
+
+@pytest.mark.parametrize(("step", "rate"), [(52, 0.01), (57, 3.0)])
+def test_a_learning_rate_that_cannot_be_the_cause_is_halved_as_any(step: int, rate: float) -> None:
+    """One that a command has lowered, or set after the losses began to grow."""
+    change = LearningRateChanged(time=1.0, step=step, learning_rate=rate)
+    trouble = replace(TROUBLE, grew_from=55)
+    repair = NumberRecovery().repair(trouble, Cause(), Plan(), [50], change, [(0, 0.1), (step, rate)])
+
+    assert repair is not None
+    assert repair.changes == {"learning_rate_factor": 0.5}
+    assert f"the learning rate was set to {rate:g} at step {step}, and no longer is" in repair.reason
 
 
 def test_the_repairs_of_engines_before_count() -> None:

@@ -104,8 +104,9 @@ def resident(pid: int) -> int:
 
 def with_own_server(threads: int, seconds: float) -> dict[str, Any]:
     """Start the server of this folder, test it, and stop it, also if a signal is to end this program."""
+    signals: list[int] = []
     for number in (signal.SIGTERM, signal.SIGHUP):  # the server itself takes SIGHUP as the wish to load its model again
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+        signal.signal(number, lambda number, _: signals.append(number))
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder, "state.json")
         command = [sys.executable, "-m", "accel_engine.model_server", str(HERE / "model"), "--port", "0"]
@@ -122,6 +123,10 @@ def with_own_server(threads: int, seconds: float) -> dict[str, Any]:
                 stderr=output,
             )
         try:
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
+            if signals:  # while the server was started
+                sys.exit(128 + signals[0])
             url = ready(server, state)
             if not url:
                 return {"problem": f"the server did not start: {log.read_text('utf-8', 'replace')[-2000:].strip()}"}
