@@ -25,6 +25,7 @@ __all__ = [
     "DataOptions",
     "DatasetEntry",
     "find",
+    "find_built_in",
     "load",
     "parse_size",
     "source_of",
@@ -85,7 +86,7 @@ CLOUD_STORAGE = "gs://"
 _SYNTHETIC = re.compile(r"synthetic(?::(\d{1,9}(?:x\d{1,9}){0,9})(?::(\d{1,9})(?::(\d{1,9}))?)?)?")
 
 
-def by_name(spec: str) -> DatasetEntry | None:
+def find_built_in(spec: str) -> DatasetEntry | None:
     """The dataset of a catalogue name, or the synthetic one, whatever files there are; ``None`` for all else.
 
     Raises:
@@ -109,7 +110,7 @@ def find(spec: str) -> DatasetEntry:
     """
     if not spec.strip():  # as a path it would be the current directory
         raise PlanError("data", spec, f"no dataset given; {suggestion(spec, CATALOGUE)}")
-    if entry := by_name(spec):
+    if entry := find_built_in(spec):
         return entry
     if spec.startswith(CLOUD_STORAGE):
         return _in_cloud_storage(spec)

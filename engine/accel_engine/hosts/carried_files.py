@@ -148,8 +148,8 @@ def _is_built_in(name: str, value: str) -> bool:
     if name == "initial_weights":
         return value == IMAGENET
     if name == "model":
-        return models.by_name(value) is not None
-    return name in ("data", "validation_data") and data.by_name(value) is not None
+        return models.find_built_in(value) is not None
+    return name in ("data", "validation_data") and data.find_built_in(value) is not None
 
 
 def carried_name(value: str) -> str:

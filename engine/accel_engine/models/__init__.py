@@ -17,7 +17,17 @@ from accel_engine.text import suggestion
 from accel_engine.user_code import UserFunction
 from accel_engine.user_paths import is_file, no_file, user_path
 
-__all__ = ["ARGUMENTS", "CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserModel", "find", "takes_texts"]
+__all__ = [
+    "ARGUMENTS",
+    "CATALOGUE",
+    "AutoModel",
+    "ModelEntry",
+    "Shape",
+    "UserModel",
+    "find",
+    "find_built_in",
+    "takes_texts",
+]
 
 ARGUMENTS = ("input_shape", "classes", "num_classes", "class_names", "vocabulary", "element_spec")
 """Names of the arguments that a user's function may ask for."""
@@ -137,7 +147,7 @@ def takes_texts(spec: str) -> bool:
     return spec.lower() in ("auto", *(entry.name.lower() for entry in CATALOGUE.values() if entry.form == TEXTS))
 
 
-def by_name(spec: str) -> ModelEntry | AutoModel | None:
+def find_built_in(spec: str) -> ModelEntry | AutoModel | None:
     """The model of ``auto`` or a catalogue name, in any case, whatever files there are; ``None`` for all else."""
     entries = {name.lower(): entry for name, entry in CATALOGUE.items()}
     return AutoModel() if spec.lower() == "auto" else entries.get(spec.lower())
@@ -153,7 +163,7 @@ def find(spec: str) -> ModelEntry | AutoModel | UserModel:
     Raises:
         PlanError: There is no such model or file.
     """
-    if entry := by_name(spec):
+    if entry := find_built_in(spec):
         return entry
     if is_model_file(spec):
         if why := no_file(user_path(spec)):

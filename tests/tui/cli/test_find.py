@@ -206,7 +206,8 @@ def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, finders, monkeyp
     words = run_command("find learning-rate --run of-2").lines[-1].split()
     assert finders.rate.optimizer_rate == pytest.approx(2 * finders.rate.learning_rate, rel=0.01)
     more = ["--epochs", "+3"] if status is Status.FINISHED else []
-    assert words[:-1] == ["accel-tui", command, "of-2", *more, "--learning-rate"]
+    stop = ["accel-tui", "stop", "of-2", "&&"] if schedule else []
+    assert words[:-1] == [*stop, "accel-tui", command, "of-2", *more, "--learning-rate"]
     assert float(words[-1]) == (finders.rate.optimizer_rate if command == "set" else finders.rate.learning_rate)
 
 

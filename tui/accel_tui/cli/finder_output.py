@@ -70,7 +70,8 @@ def find_of_run(directory: Path, options: RampOptions, *, as_json: bool) -> int:
         info = read_run(directory)
         if info.status.live and not found.has_schedule:
             return f"accel-tui set {directory.name} --learning-rate {found.optimizer_rate:g}"
-        return f"{continue_command(info)} --learning-rate {found.learning_rate:g}"
+        stop = f"accel-tui stop {directory.name} && " if info.status.live else ""
+        return f"{stop}{continue_command(info)} --learning-rate {found.learning_rate:g}"
 
     return _find_rate(partial(find_rate_of_run, directory), options, command, as_json=as_json)
 

@@ -164,8 +164,10 @@ class ColumnReading:
         if types.is_temporal(cells.type):
             return self._from_times(cells, kind)
         if is_number:
-            marks = pc.is_in(cells.cast(pa.float64(), safe=False), value_set=pa.array(_numbers_in(named), pa.float64()))
-            return self._from_numbers(pc.if_else(marks, pa.scalar(None, cells.type), cells), kind)
+            if marks := _numbers_in(named):
+                found = pc.is_in(cells.cast(pa.float64(), safe=False), value_set=pa.array(marks, pa.float64()))
+                cells = pc.if_else(found, pa.scalar(None, cells.type), cells)
+            return self._from_numbers(cells, kind)
         if not types.is_string(cells.type):
             return TableColumn(self.name, "other", np.full(len(cells), None, object), cells.null_count)
         plain = self._plain_numbers(cells, ".") if kind in ("", "number") and not named else None

@@ -180,39 +180,35 @@ def describe_table(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
     table = _Table.of(path, columns, options)
     if options.validation_data:
         read_validation_file(columns, table.roles, options, limit=_ROWS)
-    is_classes = table.form.task == "classification"
-    counts = np.bincount(table.rows.targets, minlength=len(table.form.class_names)) if is_classes else ()
-    sampled = (
-        ()
-        if columns.complete
-        else (f"columns are described by the first {columns.rows:,} rows of {_rows(path, columns)}",)
-    )
+    is_classes, is_open = table.form.task == "classification", _may_be_classes(table)
+    classes, counts, notes = table.form.class_names, list[int](), list(table.notes)
+    if not columns.complete:
+        notes.append(f"columns are described by the first {columns.rows:,} rows of {_rows(path, columns)}")
+    elif is_classes:
+        counts = np.bincount(table.rows.targets, minlength=len(classes)).tolist()
     roles = table.roles.by_name()
     described = replace(
         entry,
         kind="table",
-        task=_known_task(table),
+        task="auto" if is_open else table.task,
         value_range=ValueRange("float32"),
         columns=tuple(describe_column(each, roles.get(name, "unused")) for name, each in columns.columns.items()),
-        class_names=table.form.class_names,
-        class_counts=tuple(map(int, counts)),
-        classes=len(table.form.class_names) if columns.complete or _known_task(table) == "regression" else None,
+        class_names=classes,
+        class_counts=tuple(counts),
+        classes=None if is_open or (is_classes and not columns.complete) else len(classes),
         samples=tuple(sample_rows(columns, table.roles.inputs, table.roles.targets)),
-        notes=(*table.notes, *sampled),
+        notes=tuple(notes),
         changes=table.changes,
     )
     return _with_shapes(described, table)
 
 
-def _known_task(table: _Table) -> str:
-    """The task; ``auto`` if the first rows of a file have only one number to predict: there may be two."""
-    is_open = not table.columns.complete and table.task == "regression" and table.options.task == "auto"
+def _may_be_classes(table: _Table) -> bool:
+    """Whether the first rows of a file have only one number to predict, so that the others may have a second one."""
+    if table.columns.complete or table.task != "regression" or table.options.task != "auto":
+        return False
     targets = (table.columns.columns[name] for name in table.roles.targets)
-    return (
-        "auto"
-        if is_open and any(each.integers and len(np.unique(each.values)) == 1 for each in targets)
-        else table.task
-    )
+    return any(each.integers and len(np.unique(each.values[np.isfinite(each.values)])) == 1 for each in targets)
 
 
 def _with_shapes(entry: DatasetEntry, table: _Table) -> DatasetEntry:
