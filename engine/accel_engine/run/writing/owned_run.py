@@ -60,6 +60,7 @@ class OwnedRun:
         self._unwritten_samples = UnwrittenSamples()
         self._lock = threading.Lock()
         self._writer_lock: WriterLock | None = None
+        self._has_begun = False
         self._database = (
             self.disk.repeat(lambda: RunDatabase(directory), lambda *_: None) if waits else RunDatabase(directory)
         )
@@ -136,6 +137,7 @@ class OwnedRun:
             if started:
                 self._delete_after(started.first_step)
                 self._insert(started)
+        self._has_begun = True
 
     @waits_for_disk
     def write_event(self, event: Event) -> None:
@@ -152,6 +154,8 @@ class OwnedRun:
         """
         self.check_directory()  # first: SQLite does not write a deleted file that has no WAL
         with self._writing():
+            if not self._has_begun:  # another thread is about to begin it
+                return
             if not self._database.beat(self._process, clock.boot_seconds(), time.time()):
                 self._close()
                 raise RunError(f"another process has taken over run {self.directory.name}")

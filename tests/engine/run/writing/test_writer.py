@@ -456,3 +456,13 @@ def test_series_beyond_the_columns_of_a_table_are_left_out_with_one_note(reader:
     (warned,) = update.events
     assert isinstance(warned, Warned)
     assert warned.message == f"a run has at most 1,900 series; left out from step 0 on: {names}"
+
+
+def test_a_heartbeat_before_the_run_has_begun_is_none(directory: Path) -> None:
+    """As of a supervisor whose other thread is about to begin the run: it is not taken for another process's."""
+    with closing(RunWriter(directory)) as writer:
+        writer.heartbeat()
+        writer.begin(started())
+        writer.heartbeat()
+        (found,) = list_runs()
+        assert found.status is Status.RUNNING
