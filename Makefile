@@ -56,7 +56,7 @@ container:
 # Trains and reaches runs on two hosts of network namespaces with real sshd and Slurm, and Ray if it is installed, as root; it
 # writes /etc/slurm/slurm.conf and two lines of /etc/hosts. For some: CLUSTER="-k slurm".
 cluster:
-	ACCEL_TUI_CLUSTER=1 $(BIN)pytest -n0 --reruns=0 tests/cluster $(CLUSTER)
+	ACCEL_TUI_CLUSTER=1 $(BIN)pytest -n0 tests/cluster $(CLUSTER)
 
 format:
 	$(BIN)ruff format

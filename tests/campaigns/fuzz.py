@@ -2,7 +2,7 @@
 
 A seed tries the same examples each time; to repeat one test of it::
 
-    FUZZ_EXAMPLES=1000 pytest tests/fuzzing/test_plans.py -k NAME -n 0 --reruns 0 --hypothesis-seed=SEED
+    FUZZ_EXAMPLES=1000 pytest tests/fuzzing/test_plans.py -k NAME -n 0 --hypothesis-seed=SEED
 """
 
 import argparse
@@ -46,7 +46,7 @@ def _try(seed: int, examples: int, tests: list[str]) -> Iterator[Total]:
     """Run the tests with a seed: the tries of each."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        options = ["--reruns=0", f"--hypothesis-seed={seed}", f"--junitxml={report}"]
+        options = [f"--hypothesis-seed={seed}", f"--junitxml={report}"]
         command = [sys.executable, "-m", "pytest", *tests, *options]
         subprocess.run(command, env={**os.environ, "FUZZ_EXAMPLES": str(examples)}, check=False)
         for case in ElementTree.parse(report).iter("testcase"):
