@@ -36,13 +36,13 @@ class EqualRows(NamedTuple):
     leaked: int = 0
 
 
-def compare_rows(train: Split, validation: Split | None, labels: npt.NDArray[np.int64] | None) -> EqualRows:
+def compare_rows(train: Split, validation: Split | None, *, has_classes: bool) -> EqualRows:
     """Compare examples in memory with each other.
 
     Args:
         train: The training examples.
         validation: The validation examples; ``None`` if there are none.
-        labels: The classes of training examples; ``None`` if they have no single class.
+        has_classes: Whether each example has one class, so that equal inputs with another one contradict each other.
     """
     found = _hashes(train)
     if found is None:
@@ -50,14 +50,12 @@ def compare_rows(train: Split, validation: Split | None, labels: npt.NDArray[np.
     rows, hashes = found
     order = np.argsort(hashes, kind="stable")
     same = hashes[order][1:] == hashes[order][:-1]
-    conflicts = 0
-    if labels is not None:
-        own = _with_targets(train, rows, hashes)[order]
-        conflicts = int(np.sum(same & (own[1:] != own[:-1])))
+    whole = _with_targets(train, rows, hashes)
+    conflicts = int(np.sum(same & (whole[order][1:] != whole[order][:-1]))) if has_classes else 0
     others = _hashes(validation) if validation is not None else None
     leaked = np.zeros(0, bool)
     if validation is not None and others is not None:
-        leaked = np.isin(_with_targets(validation, *others), _with_targets(train, *found))
+        leaked = np.isin(_with_targets(validation, *others), whole)
     return EqualRows(len(rows), len(leaked), int(same.sum()), conflicts, int(leaked.sum()))
 
 

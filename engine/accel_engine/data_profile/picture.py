@@ -142,7 +142,7 @@ def data_picture(dataset: Dataset, task: str) -> DataPicture | None:
     is_image = dataset.kind == "images" and dataset.shape is not None and len(dataset.shape) == 3
     return DataPicture(
         (*_columns(dataset, train), *_target_columns(dataset, train)),
-        compare_rows(train, compared, labels),
+        compare_rows(train, compared, has_classes=labels is not None),
         tuple(_pictures(dataset, train, labels)) if is_image else (),
         tuple(_sounds(dataset, train, labels)) if dataset.kind == "audio" else (),
         baseline,

@@ -63,7 +63,7 @@ def profile_data(data: ProfiledData) -> DataProfile | None:
         class_runs=class_runs(labels),
         of_examples=len(data.train),
         targets_not_finite=share_not_finite(some.targets),
-        **compare_rows(data.train, validation, labels)._asdict(),
+        **compare_rows(data.train, validation, has_classes=labels is not None)._asdict(),
     )
     found = _with_targets(found, numbers)
     return found if data.tokens else _with_values(found, data, some, validation)

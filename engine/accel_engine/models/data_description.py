@@ -102,9 +102,11 @@ class DataDescription:
     def is_size_unknown(self) -> bool:
         """Whether only reading the data can tell the sizes of a model, as with a vocabulary."""
         is_measured = self.output_size > 0 or self.task == "reconstruction"
-        is_open = self.has_open_columns or (self.form == TOKENS and not self.vocabulary)
-        is_open = is_open or (self.classes_unknown and bool(self.class_names))  # the first rows may not have all
-        return not self.is_read and (not is_measured or is_open)
+        has_open_classes = self.classes_unknown and bool(self.class_names)  # the first rows may not have all
+        has_open_vocabulary = self.form == TOKENS and not self.vocabulary
+        return not self.is_read and (
+            not is_measured or self.has_open_columns or has_open_classes or has_open_vocabulary
+        )
 
     @property
     def has_open_columns(self) -> bool:

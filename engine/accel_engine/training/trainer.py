@@ -143,8 +143,9 @@ class Trainer:
             repair = None
         else:
             cause = self._find_cause(trouble, newest_until(trouble.step, checkpoints))
-            change, rates = read_session(self._run.directory).rate, read_history(self._run.directory).learning_rates
-            repair = self._numbers.repair(trouble, cause, self._preparation.plan, checkpoints, change, rates)
+            history, plan = read_history(self._run.directory), self._preparation.plan
+            change, rates = history.session.rate, history.learning_rates
+            repair = self._numbers.repair(trouble, cause, plan, checkpoints, change, rates)
         if repair:
             return repair
         reason, hint = self._numbers.end(trouble, cause, self._preparation.plan, checkpoints)

@@ -90,7 +90,7 @@ def valid_rows(
     problems += [(np.isinf(columns[name].values), f"an infinite number in {_columns((name,))}") for name in numbers]
     weights = None
     if roles.weight:
-        weights = _weights(path, columns[roles.weight])
+        weights = _sample_weights(path, columns[roles.weight])
         problems.append((~(weights >= 0), f"no weight of 0 or more in {_columns((roles.weight,))}"))
     if roles.time:
         problems.append((columns[roles.time].missing_rows, f"no value in {_columns((roles.time,))}"))
@@ -141,7 +141,7 @@ def read_validation_file(
     return path, found, replace(roles, split="", time="", weight=weight)
 
 
-def _weights(path: Path, column: TableColumn) -> npt.NDArray[np.float32]:
+def _sample_weights(path: Path, column: TableColumn) -> npt.NDArray[np.float32]:
     """The sample weights of a column.
 
     Raises:
