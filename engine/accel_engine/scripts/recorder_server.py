@@ -289,7 +289,23 @@ class _Connection:
         self.done = threading.Event()
 
     def serve(self) -> None:
-        """Handle the messages until the connection ends."""
+        """Handle the messages until the connection ends, and close it."""
+        try:
+            self._handle_messages()
+        finally:  # also where a problem cannot be reported
+            self.done.set()
+            self._connection.close()
+
+    def send(self, values: dict[str, Any]) -> bool:
+        """Send a message; return whether it could be sent."""
+        try:
+            with self._sending:
+                self._connection.sendall(pack_message(values))
+        except OSError:
+            return False
+        return True
+
+    def _handle_messages(self) -> None:
         reader = MessageReader(self._connection)
         recording: Recording | None = None
         try:
@@ -310,14 +326,3 @@ class _Connection:
         except Exception as error:  # noqa: BLE001 (whatever was sent, others are received)
             report = recording.run.warn if recording else self._report
             report(f"a recorder has sent what cannot be recorded: {format_error(error)}")
-        self.done.set()
-        self._connection.close()
-
-    def send(self, values: dict[str, Any]) -> bool:
-        """Send a message; return whether it could be sent."""
-        try:
-            with self._sending:
-                self._connection.sendall(pack_message(values))
-        except OSError:
-            return False
-        return True

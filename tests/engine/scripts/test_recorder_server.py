@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,11 +26,12 @@ from accel_engine.events import (
 from accel_engine.protobuf import bytes_field, integer_field, text_field
 from accel_engine.recording import run_link, supervisor_address
 from accel_engine.recording.error_guard import warn
+from accel_engine.recording.recorder_messages import pack_message
 from accel_engine.recording.run_link import RunLink
 from accel_engine.run import RunReader, diagnostics, send_command
 from accel_engine.run.engine.commands import Command, read_answer
 from accel_engine.run.media import LoggedText
-from accel_engine.scripts.recorder_server import RecorderServer
+from accel_engine.scripts.recorder_server import RecorderServer, _Connection
 from accel_engine.scripts.script_run import ScriptRun
 
 from .conftest import Reports
@@ -240,3 +242,16 @@ def test_a_message_that_is_none_of_a_recorder_harms_no_other_connection(
     part.end(ended())
 
     assert [event.phase for event in all_of(run, PhaseChanged)] == [Phase.SCRIPT, Phase.TRAINING, Phase.SCRIPT]
+
+
+def test_a_connection_is_closed_where_its_problem_cannot_be_reported() -> None:
+    def fail(*_: object) -> Any:
+        raise LookupError("a fault")
+
+    script, supervisor = socket.socketpair()
+    with script:
+        script.sendall(pack_message({"report": "the disk is too slow"}))
+        with pytest.raises(LookupError):
+            _Connection(supervisor, fail, fail).serve()
+
+        assert supervisor.fileno() == -1
