@@ -21,7 +21,7 @@ from accel_engine.plan.placement import check_measurable, find_cluster
 from accel_engine.process.run_change import PauseNote, paused, send_to_run, steps_taken
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, read_run
-from accel_engine.run.directory.run_paths import host_of_run, latest_checkpoint
+from accel_engine.run.directory.run_paths import check_is_here, latest_checkpoint
 from accel_engine.run.history.history import read_history
 
 STEPS_PER_REQUEST = 5
@@ -214,11 +214,7 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
     """A run, its plan with what it chose by itself, and the plan's steps; 0 if they are unknown."""
     info = read_run(directory)
     plan = info.require_plan("a learning rate can only be found for a run of this program")
-    if host := host_of_run(directory):
-        raise RunError(
-            f"run {info.id} is on {host}, and this machine has no checkpoint of it: use accel-tui find learning-rate "
-            "--run there"
-        )
+    check_is_here(directory, "this machine has no checkpoint of it: use accel-tui find learning-rate --run there")
     if strategies.find(plan.strategy).processes:
         raise RunError(
             f"run {info.id} trains in several processes, each with its own checkpoints: find the rate of its plan, "

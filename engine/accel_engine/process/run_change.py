@@ -13,7 +13,7 @@ from accel_engine.events import PlanChanged
 from accel_engine.process.start_run import prepare_continuation, start_on_engine
 from accel_engine.run import RunReader, RunWriter, Status, read_run, send_command
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import host_of_run, latest_checkpoint
+from accel_engine.run.directory.run_paths import check_is_here, latest_checkpoint
 from accel_engine.run.engine.commands import read_answer, withdraw
 
 STOP_SECONDS = 120.0
@@ -188,8 +188,7 @@ def continue_changed(
     Raises:
         AccelError: The run cannot be continued with the changes; the message says why.
     """
-    if host := host_of_run(directory):
-        raise RunError(f"run {directory.name} is on {host}: change it there")
+    check_is_here(directory, "change it there")
     prepare_continuation(directory, changes)
     try:
         _record_change(

@@ -122,7 +122,7 @@ def test_a_run_of_several_processes_has_no_checkpoint_to_start_from(
 def test_the_rate_of_a_run_of_a_host_is_found_there(monkeypatch: pytest.MonkeyPatch) -> None:
     info = SimpleNamespace(id="gpu1:m8w3", require_plan=lambda _: PLAN)
     monkeypatch.setattr(learning_rate_finder, "read_run", lambda _: info)
-    with pytest.raises(RunError, match="run gpu1:m8w3 is on gpu1"):
+    with pytest.raises(RunError, match="is on gpu1: this machine has no checkpoint of it"):
         find_rate_of_run(hosts_directory() / "gpu1" / "runs" / "m8w3")
 
 

@@ -124,7 +124,7 @@ def test_nothing_here_writes_a_run_of_a_host(far_writer: RunWriter, finish: Call
     list_runs_of("gpu1")
     mirror = find_run("gpu1:last")
     finish(far_writer)
-    with pytest.raises(RunError, match="is on gpu1, and is only written there"):
+    with pytest.raises(RunError, match="is on gpu1: it is only written there"):
         OwnedRun(mirror)
     for continue_run in (prepare_continuation, continue_there):
         with pytest.raises(RunError, match=r"gpu1: run .* has no checkpoint to continue from"):

@@ -13,7 +13,7 @@ from accel_engine.plan import SPECS, USES, Plan, affecting, resolved_plan
 from accel_engine.plan.changed_plan import changed_plan, with_planned_rate
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, Status
-from accel_engine.run.directory.run_paths import host_of_run, latest_checkpoint
+from accel_engine.run.directory.run_paths import check_is_here, latest_checkpoint
 from accel_engine.run.history.history import History
 from accel_engine.run.runs.plan_changes import CHANGEABLE
 
@@ -132,10 +132,7 @@ def _check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
             trial can show.
     """
     plan = info.require_plan("only a run of this program can be tried with other settings")
-    if host := host_of_run(info.directory):
-        raise RunError(
-            f"run {info.id} is on {host}, and this machine has no checkpoint of it: use accel-tui advise --try there"
-        )
+    check_is_here(info.directory, "this machine has no checkpoint of it: use accel-tui advise --try there")
     if strategies.find(plan.strategy).processes:
         raise RunError(f"strategy {plan.strategy} trains in several processes: only plans of one can be tried")
     check_can_be_tried(changes)

@@ -125,7 +125,7 @@ class PreparedSource(Source):
         task = _task_of(layout.roles, layout.specs, options, layout.class_names)
         names, found = layout.class_names, tuple(splits)
         if task == "classification" and len(layout.roles.targets) == 1:
-            splits, names = _with_classes(splits, names, layout.roles.targets[0])
+            splits, names = _with_classes(splits, names, layout.roles.targets[0], options)
         unlabelled = [f"the {use} split has no labels: it is not used" for use in found if use not in splits]
         own = of_own_splits(options, [use for use in splits if use in self.own_splits])
         splits, notes = _divided(splits, own, is_labelled=bool(names))
@@ -184,7 +184,7 @@ class _Reader:
 
 
 def _with_classes(
-    splits: dict[str, Split], class_names: tuple[str, ...], name: str
+    splits: dict[str, Split], class_names: tuple[str, ...], name: str, options: DataOptions
 ) -> tuple[dict[str, Split], tuple[str, ...]]:
     """The splits with labels as int32, without those whose labels are all -1, and the names of the classes.
 
@@ -201,13 +201,15 @@ def _with_classes(
     labels = {use: each for use, each in labels.items() if use == "train" or not np.all(each == -1)}
     if not class_names and labels["train"].ndim == 1:
         sparse_labels(labels["train"], name)
-    names = class_names or tuple(map(str, range(1 + max(int(np.max(each)) for each in labels.values()))))
+    is_fixed = bool(class_names) or options.keeps_split  # other data has no say in what the classes are
+    own = (each for use, each in labels.items() if not (use == "validation" and options.keeps_split))
+    names = class_names or tuple(map(str, range(1 + max(int(np.max(each)) for each in own))))
     for use, each in labels.items():
         wrong = (each < 0) | (each >= len(names)) | (each != np.floor(each))
         if wrong.any():
             row = int(np.argmax(wrong))
             where = f"example {row} of the split {use}"
-            must = f"from 0 to {len(names) - 1}" if class_names else "0 or more"
+            must = f"from 0 to {len(names) - 1}" if is_fixed else "0 or more"
             raise DataError(f"{where} has the label {each[row]}; labels must be {must}")
     return {use: replace(splits[use], targets=each.astype(np.int32)) for use, each in labels.items()}, names
 

@@ -20,7 +20,7 @@ from accel_engine.run.directory.run_paths import (
     LOG,
     MODEL,
     WORKERS,
-    host_of_run,
+    check_is_here,
     latest_checkpoint,
     make_private,
 )
@@ -65,9 +65,7 @@ def repair_run(directory: Path) -> Repair | None:
         RunError: The run is on a host, is being trained or has another version of the format, nothing of it can be
             saved, or the new one cannot be written.
     """
-    if host := host_of_run(directory):
-        there = f"accel-tui repair {shlex.quote(directory.name)}"
-        raise RunError(f"run {directory.name} is on {host}: repair it there with {there}")
+    check_is_here(directory, f"repair it there with accel-tui repair {shlex.quote(directory.name)}")
     _refuse_live(directory)
     if _is_whole(directory):
         return None

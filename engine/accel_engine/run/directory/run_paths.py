@@ -59,6 +59,20 @@ def host_of_run(directory: Path) -> str:
     return _host_of_runs(directory.parent, hosts_directory())
 
 
+def check_is_here(directory: Path, instead: str) -> None:
+    """Refuse the mirror of a run of a host.
+
+    Args:
+        directory: The run's directory.
+        instead: What to do instead.
+
+    Raises:
+        RunError: It is a mirror.
+    """
+    if host := host_of_run(directory):
+        raise RunError(f"run {directory.name} is on {host}: {instead}")
+
+
 @lru_cache(maxsize=1024)
 def _host_of_runs(runs: Path, hosts: Path) -> str:
     """The host of a directory of runs; kept, as lists ask for each of thousands of runs, and links are resolved."""

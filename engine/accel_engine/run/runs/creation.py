@@ -210,7 +210,7 @@ def assign_process(directory: Path, pid: int) -> None:
     Raises:
         RunError: The run cannot be written, another process trains it, or it is on a host.
     """
-    _check_is_here(directory)
+    run_paths.check_is_here(directory, "only an engine there trains it")
     with writing(directory) as database:
         info = read_info(database, watched=False)
         if info.status.live and info.pid not in (None, pid):
@@ -218,11 +218,6 @@ def assign_process(directory: Path, pid: int) -> None:
         # Not if the process has already started the run: it is no longer pending.
         if {"pending", "queued"} & read_meta(database).keys():
             database.set_meta(pid=pid, process=encode(ProcessIdentity.of(pid)), **_pending_meta())
-
-
-def _check_is_here(directory: Path) -> None:
-    if host := run_paths.host_of_run(directory):
-        raise RunError(f"run {directory.name} is on {host}: only an engine there trains it")
 
 
 def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
@@ -240,7 +235,7 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
         RunError: The run is being trained, is on a host, or cannot be written.
         PlanError: Its checkpoint does not fit the plan, or the plan's epochs are already trained.
     """
-    _check_is_here(directory)
+    run_paths.check_is_here(directory, "only an engine there trains it")
     plan = plan.absolute()
     check_not_written_elsewhere(directory)
     with writing(directory) as database:

@@ -16,7 +16,7 @@ from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted
 from accel_engine.json_values import encode
 from accel_engine.run.directory.disk_problem import DiskProblem, DiskWait, waits_for_disk
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import host_of_run
+from accel_engine.run.directory.run_paths import check_is_here
 from accel_engine.run.engine.memory_loss import KillCounts, count_kills, log_size
 from accel_engine.run.engine.ownership import already_training_error
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
@@ -50,8 +50,7 @@ class OwnedRun:
     """
 
     def __init__(self, directory: Path, *, waits: bool = False) -> None:
-        if host := host_of_run(directory):
-            raise RunError(f"run {directory.name} is on {host}, and is only written there")
+        check_is_here(directory, "it is only written there")
         self.directory = directory
         self._loss = ""
         self.disk = DiskWait(directory, self.show_problem)

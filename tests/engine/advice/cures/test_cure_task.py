@@ -101,7 +101,7 @@ def test_what_cannot_be_tried_says_why(info: RunInfo, changes: dict[str, Any], w
 
 def test_a_run_of_a_host_is_tried_there() -> None:
     info = replace(run_of(), id="gpu1:k3fp", directory=hosts_directory() / "gpu1" / "runs" / "k3fp")
-    assert "run gpu1:k3fp is on gpu1" in reason_not_to_try(info, {"batch_size": 128})
+    assert "is on gpu1: this machine has no checkpoint of it" in reason_not_to_try(info, {"batch_size": 128})
 
 
 def test_the_table_has_fields_of_the_plan() -> None:

@@ -395,3 +395,18 @@ def test_splits_without_labels_are_not_used(tmp_path: Path) -> None:
     write(tmp_path / "test.tfrecord", [{"x": [0.0, 0.0], "label": label} for label in (1, -1)])
     with pytest.raises(DataError, match="example 1 of the split test has the label -1; labels must be from 0 to 2"):
         load(tmp_path, split="random")
+
+
+def test_other_data_does_not_decide_which_classes_there_are(tmp_path: Path) -> None:
+    own, others = tmp_path / "own", tmp_path / "others"
+    for folder in (own, others):
+        folder.mkdir()
+        simple(folder)
+        (folder / "features.json").write_text(json.dumps({"features": SIMPLE["features"]}))
+    write(others / "train.tfrecord", [{"x": [0.0, 0.0], "label": label} for label in (0, 3)])
+
+    assert load(own, validation_data=str(others)).class_names == ("0", "1", "2", "3")
+    with pytest.raises(
+        DataError, match="example 1 of the split validation has the label 3; labels must be from 0 to 2"
+    ):
+        load(own, validation_data=str(others), keeps_split=True)
