@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from accel_engine import data
+from accel_engine.data.class_weight import weighted
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.structure import describe, has_texts, specs_from_json, specs_to_json
@@ -101,8 +102,9 @@ def load_data(
     plan, options = _with_other_data(trained, other) if other else (trained, trained.data_options)
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     keras.config.set_dtype_policy(plan.policy)
-    dataset = _loaded(plan, replace(options, keeps_raw=keeps_raw), progress)
-    changes = check_restorable(dataset, plan, recorded)
+    dataset = _loaded(plan, replace(options, keeps_raw=keeps_raw, class_weight=()), progress)
+    # The weights of classes are for training only, but they are in the fingerprint of what was trained on.
+    changes = check_restorable(weighted(dataset, options) if options.class_weight else dataset, plan, recorded)
     if options.keeps_split and recorded.format and recorded.format.inputs != specs_to_json(dataset.spec.inputs):
         trained_on, found = describe(specs_from_json(recorded.format.inputs)), describe(dataset.spec.inputs)
         raise DataError(f"the run was trained on {trained_on}, but its data is read as {found} now: restore it")

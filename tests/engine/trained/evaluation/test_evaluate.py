@@ -38,10 +38,10 @@ def values(found: Evaluation, index: int = 0) -> dict[str, float | None]:
     return {name: each.value for name, each in found.models[index].metrics.items()}
 
 
-def of_keras(directory: Path) -> tuple[Any, Any, Any]:
-    """A run's model as Keras loads it, and its validation examples: inputs as it takes them, and labels."""
+def of_keras(directory: Path, split: str = "validation") -> tuple[Any, Any, Any]:
+    """A run's model as Keras loads it, and the examples of a split: inputs as it takes them, and labels."""
     scale = diagnostics.read(directory).input_spec.scale  # type: ignore[union-attr]
-    examples = data.load("digits", data.DataOptions()).validation
+    examples = getattr(data.load("digits", data.DataOptions()), split)
     assert isinstance(examples, data.dataset.Split)
     return keras.saving.load_model(trained_model(directory)), examples.inputs * scale, examples.targets
 
@@ -94,6 +94,16 @@ def test_classes_have_the_figures_of_the_predictions(gym: Gym) -> None:
 def test_the_training_split_can_be_evaluated(gym: Gym) -> None:
     found = evaluated(gym.train_once(PLAN).directory, split="training")
     assert (found.split, found.examples) == ("training", 1437)
+
+
+def test_class_weights_are_for_training_only(gym: Gym) -> None:
+    directory = gym.train(PLAN.replace(class_weight=("1=10",))).directory
+    model, inputs, labels = of_keras(directory, "train")
+    model.compile(loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    expected = model.evaluate(inputs, labels, verbose=0, return_dict=True)
+    found = evaluated(directory, split="training")
+    assert values(found) == pytest.approx(expected, rel=1e-4)
+    assert not any("have changed" in note for note in found.models[0].notes)
 
 
 def test_a_split_that_is_not_there_is_an_error(gym: Gym) -> None:
