@@ -48,13 +48,22 @@ class OpenedData:
     """Warnings for the user."""
 
     @classmethod
-    def of(cls, plan: Plan, dataset: Dataset, split: str, notes: tuple[str, ...]) -> "OpenedData":
+    def of(
+        cls, plan: Plan, dataset: Dataset, split: str, notes: tuple[str, ...], *, is_whole: bool = False
+    ) -> "OpenedData":
         """The examples of a split.
+
+        Args:
+            plan: The plan.
+            dataset: Its data.
+            split: One of :data:`SPLITS`.
+            notes: Warnings for the user.
+            is_whole: Whether data without such examples is one whole, which has the name of its file.
 
         Raises:
             DataError: The data has no such examples.
         """
-        name, examples = _chosen_examples(dataset, split, plan.data)
+        name, examples = _chosen_examples(dataset, split, plan.data, is_whole=is_whole)
         return cls(plan, dataset, describe_data(dataset, plan.task), name, examples, notes=notes)
 
 
@@ -147,8 +156,8 @@ def _with_other_data(plan: Plan, other: str) -> tuple[Plan, DataOptions]:
     return other_plan, other_plan.data_options
 
 
-def _chosen_examples(dataset: Dataset, split: str, name: str) -> tuple[str, Examples]:
-    """The name and the examples of a split.
+def _chosen_examples(dataset: Dataset, split: str, name: str, *, is_whole: bool) -> tuple[str, Examples]:
+    """The name and the examples of a split; see :meth:`OpenedData.of`.
 
     Raises:
         DataError: The data has no such examples.
@@ -159,4 +168,6 @@ def _chosen_examples(dataset: Dataset, split: str, name: str) -> tuple[str, Exam
         examples = found[each]
         if examples is not None and not (isinstance(examples, Split) and not len(examples)):
             return each, examples
+    if is_whole:
+        return Path(name).name, dataset.train
     raise DataError(f"{name} has no {' or '.join(wanted)} examples")

@@ -131,6 +131,18 @@ def test_a_file_is_evaluated_on_the_given_data(gym: Gym) -> None:
     assert values(evaluated(file)) == pytest.approx(values(evaluated(directory)), rel=1e-5)
 
 
+def test_a_file_and_a_run_have_all_rows_of_other_data(gym: Gym, tmp_path: Path) -> None:
+    points = np.random.default_rng(5).normal(size=(60, 4)).astype(np.float32)
+    np.savez(tmp_path / "points.npz", x=points, y=(points.sum(1) > 0).astype(np.int32))
+    other = str(tmp_path / "points.npz")
+    directory = gym.train(Plan(model="mlp", data=other, epochs=1, batch_size=20)).directory
+    file = Plan(model=str(trained_model(directory)), data=other)
+    found = evaluated(directory, file, data=other)
+    assert (found.split, found.examples) == ("points.npz", 60)
+    assert [each.measured.value for each in found.differences[0].metrics.values()] == pytest.approx([0, 0], abs=1e-6)
+    assert evaluated(file, split="validation").examples == 6
+
+
 TABLE = "area,city,price\n" + "".join(f"{40 + row},{('Bonn', 'Trier')[row % 2]},{100.5 + row}\n" for row in range(60))
 
 
