@@ -143,6 +143,30 @@ def test_a_file_and_a_run_have_all_rows_of_other_data(gym: Gym, tmp_path: Path) 
     assert evaluated(file, split="validation").examples == 6
 
 
+@pytest.mark.parametrize("has_targets", [True, False])
+def test_other_inputs_are_other_examples(gym: Gym, tmp_path: Path, has_targets: bool) -> None:
+    numbers, files = np.random.default_rng(5), [tmp_path / f"{name}.npz" for name in "ab"]
+    targets = {"y": np.arange(60, dtype=np.int32) % 2} if has_targets else {}
+    for file in files:
+        np.savez(file, x=numbers.normal(size=(60, 4)).astype(np.float32), **targets)
+    (tmp_path / "models.py").write_text(CODER)
+    model = "mlp" if has_targets else f"{tmp_path}/models.py:coder"
+    runs = [gym.train(Plan(model=model, data=str(file), epochs=1, batch_size=20)).directory for file in files]
+    with pytest.raises(AccelError, match="have other validation examples"):
+        evaluated(*runs)
+    assert evaluated(*runs, data=str(files[0])).examples == 60
+
+
+CODER = """
+import keras
+
+def coder(input_shape):
+    model = keras.Sequential([keras.Input(input_shape), keras.layers.Dense(2), keras.layers.Dense(4)])
+    model.compile("adam", "mse")
+    return model
+"""
+
+
 TABLE = "area,city,price\n" + "".join(f"{40 + row},{('Bonn', 'Trier')[row % 2]},{100.5 + row}\n" for row in range(60))
 
 
