@@ -148,7 +148,9 @@ def open_trained(
     """
     if isinstance(reference, Plan):
         doing("opening the model")
-        return _open_file(reference, split, progress) if data is not None else _open_file_alone(reference)
+        if data is None:
+            return _open_file_alone(reference)
+        return _open_file(reference, split, progress, is_other=bool(data))
     notes: list[str] = []
     step = chosen_step(reference, notes.append, checkpoint)
 
@@ -211,12 +213,12 @@ def _changes_of(model: keras.Model, plan: Plan, recorded: Diagnostics, run: str)
     return [f"the model has changed since the run was trained: {change}"] if change else []
 
 
-def _open_file(plan: Plan, split: str, progress: Progress) -> TrainedModel:
-    """The model of a file, with the file's weights, and the data of a plan."""
+def _open_file(plan: Plan, split: str, progress: Progress, *, is_other: bool) -> TrainedModel:
+    """The model of a file, with the file's weights, and the data of a plan, which a request may have given for it."""
     keras.utils.set_random_seed(plan.seed)
     keras.config.set_dtype_policy(plan.policy)
     # Other data is one whole, as it is for a run, if it has no splits of its own and none is asked for.
-    is_whole = split == "auto" and find(plan.data).is_own
+    is_whole = is_other and split == "auto" and find(plan.data).is_own
     loaded = plan.replace(split="none") if is_whole else plan
     dataset = load_for(load_saved(plan.model, _options(plan)), loaded, progress)
     source = OpenedData.of(plan, dataset, split, dataset.warnings, is_whole=is_whole)
