@@ -10,7 +10,8 @@ import keras
 from accel_engine import data
 from accel_engine.data.class_weight import weighted
 from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.dataset import BoundedStream, Dataset, Examples, Split
+from accel_engine.data.python_source.returned_dataset import MAX_VALIDATION_BATCHES
 from accel_engine.data.structure import describe, has_texts, specs_from_json, specs_to_json
 from accel_engine.errors import DataError, PlanError
 from accel_engine.models.data_description import DataDescription
@@ -49,7 +50,14 @@ class OpenedData:
 
     @classmethod
     def of(
-        cls, plan: Plan, dataset: Dataset, split: str, notes: tuple[str, ...], *, is_whole: bool = False
+        cls,
+        plan: Plan,
+        dataset: Dataset,
+        split: str,
+        notes: tuple[str, ...],
+        *,
+        is_whole: bool = False,
+        steps: int | None = MAX_VALIDATION_BATCHES,
     ) -> "OpenedData":
         """The examples of a split.
 
@@ -59,11 +67,16 @@ class OpenedData:
             split: One of :data:`SPLITS`.
             notes: Warnings for the user.
             is_whole: Whether data without such examples is one whole, which has the name of its file.
+            steps: How many batches of training examples whose number is unknown are read, as they may never end;
+                ``None`` for all, where an epoch is all of them.
 
         Raises:
             DataError: The data has no such examples.
         """
         name, examples = _chosen_examples(dataset, split, plan.data, is_whole=is_whole)
+        if examples is dataset.train and not isinstance(examples, Split) and examples.batches is None and steps:
+            examples = BoundedStream(examples, steps)
+            notes = (*notes, f"the number of {name} batches is unknown: {steps:,} are read at most")
         return cls(plan, dataset, describe_data(dataset, plan.task), name, examples, notes=notes)
 
 
@@ -119,7 +132,8 @@ def load_data(
         raise DataError(f"the run was trained on {trained_on}, but its data is read as {found} now: restore it")
     notes = dataset.warnings if other else tuple(changes)
     if not options.keeps_split:
-        return OpenedData.of(plan, dataset, "validation" if other and split == "auto" else split, notes)
+        wanted = "validation" if other and split == "auto" else split
+        return OpenedData.of(plan, dataset, wanted, notes, steps=values.get("steps_per_epoch"))
     if split != "auto":
         raise DataError(f"{other} is taken as a whole, not its {split} split: leave --split out")
     return replace(OpenedData.of(plan, dataset, "validation", notes), split=Path(other).name)

@@ -167,6 +167,24 @@ def coder(input_shape):
 """
 
 
+ENDLESS = """
+import numpy as np
+import tensorflow as tf
+
+def load():
+    every = tf.data.Dataset.from_tensor_slices((np.ones((20, 4), np.float32), np.arange(20) % 2)).batch(10)
+    return {"train": every.repeat(), "validation": every, "class_names": ["no", "yes"]}
+"""
+
+
+def test_of_a_stream_without_end_an_epoch_is_evaluated(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    directory = gym.train(Plan(model="mlp", data=f"{tmp_path}/endless.py:load", epochs=1, steps_per_epoch=5)).directory
+    found = evaluated(directory, split="training")
+    assert (found.split, found.examples) == ("training", 50)
+    assert "the number of training batches is unknown: 5 are read at most" in found.models[0].notes
+
+
 TABLE = "area,city,price\n" + "".join(f"{40 + row},{('Bonn', 'Trier')[row % 2]},{100.5 + row}\n" for row in range(60))
 
 
