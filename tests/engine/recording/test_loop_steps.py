@@ -143,6 +143,30 @@ def test_epochs_count_from_zero_if_the_first_is_zero() -> None:
         assert [event.epoch for event in found if isinstance(event, EpochEnded)] == [4, 5]
 
 
+@pytest.mark.parametrize("within", [False, True], ids=["a call of its own", "with the last step"])
+def test_an_epoch_whose_number_comes_last_has_the_steps_before_it(within: bool) -> None:
+    steps = LoopSteps(0, 0)
+    logged: list[tuple[int, float, dict[str, Any]]] = []
+    for step in range(30):
+        loss, number = {"loss": 3.0 - step // 10}, {"val_loss": 1.0, "epoch": step // 10}
+        ends = step % 10 == 9
+        logged.append((step, 1.0, loss | number if within and ends else loss))
+        logged += [] if within or not ends else [(step, 1.0, number)]
+    found = [*rows(*logged, of=steps), *steps.end_epoch()]
+
+    ended = [(each.epoch, each.step, each.metrics) for each in found if isinstance(each, EpochEnded)]
+    assert ended == [(epoch, 10 * epoch, {"loss": 4.0 - epoch}) for epoch in (1, 2, 3)]
+
+
+def test_an_epoch_begins_with_the_step_that_its_number_is_logged_for() -> None:
+    steps = LoopSteps(0, 0)
+    logged = [(step, 1.0, each) for step in range(6) for each in ({"loss": step // 3 + 1.0}, {"epoch": step // 3})]
+    found = [*rows(*logged, of=steps), *steps.end_epoch()]
+
+    ended = [(each.epoch, each.step, each.metrics) for each in found if isinstance(each, EpochEnded)]
+    assert ended == [(1, 3, {"loss": 1.0}), (2, 6, {"loss": 2.0})]
+
+
 @pytest.mark.parametrize("epoch", [math.nan, math.inf, np.arange(2)])
 def test_an_epoch_that_is_no_number_is_none(epoch: Any) -> None:
     steps = LoopSteps(0, 0)
