@@ -179,7 +179,7 @@ class LoopSteps:
         if validated:
             yield from self._take_rows()
             self.metrics |= {VALIDATION_PREFIX + name: value for name, value in validated.items()}
-            yield Validated(time=time, epoch=self.epochs, step=step, metrics=validated, seconds=0.0)
+            yield Validated(time=time, epoch=self.epochs, step=step + 1, metrics=validated, seconds=0.0)
 
     def _add_row(self, step: int, time: float, series: dict[str, float]) -> None:
         for name, value in series.items():

@@ -127,7 +127,7 @@ def test_epochs_have_means_and_times_and_follow_those_of_the_run(monkeypatch: py
         EpochEnded(time=15.0, epoch=9, step=103, metrics={"loss": 1.0}, seconds=3.0),
     ]
     (validated,) = (event for event in found if isinstance(event, Validated))
-    assert (validated.time, validated.epoch, validated.step, validated.seconds) == (2.0, 7, 101, 0.0)
+    assert (validated.time, validated.epoch, validated.step, validated.seconds) == (2.0, 7, 102, 0.0)
     assert steps.epochs == 9
     assert steps.metrics == {"loss": 1.0, "validation_loss": 0.5}
     kinds = [type(item) for item in found]
