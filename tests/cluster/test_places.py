@@ -365,7 +365,7 @@ def ray(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     finally:
         for each in reversed(started):
             each.terminate()
-            each.wait(60)
+            each.wait(SECONDS)
 
 
 def test_ray_trains_on_two_nodes(ray) -> None:

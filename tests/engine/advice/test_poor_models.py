@@ -96,6 +96,12 @@ def varying(slope: float, level: float = 0.4, count: int = 50) -> np.ndarray:
     return np.asarray(falls + 0.04 * np.random.default_rng(1).normal(size=count))
 
 
+def vanishing(norm: float) -> Recorded:
+    """A run whose first layer has gradients of a norm, and whose last layer has some of norm 1."""
+    norms = {"": 1.0, "_a": norm, "_b": 1e-3, "_c": 1.0}
+    return learned(flat(100), **{f"gradient_norm{layer}": np.full(100, each) for layer, each in norms.items()})
+
+
 def failed(reason: str) -> RunEnded:
     return RunEnded(time=9.0, outcome=Outcome.FAILED, steps=1, epochs=0, seconds=1.0, reason=reason)
 
@@ -291,11 +297,7 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         "constant-output",
     ),
     "vanishing gradients": (
-        learned(
-            flat(100),
-            gradient_norm=np.ones(100),
-            **{f"gradient_norm_{layer}": np.full(100, norm) for layer, norm in (("a", 1e-7), ("b", 1e-3), ("c", 1.0))},
-        ),
+        vanishing(1e-7),
         "vanishing-gradients",
     ),
     "exploding gradients": (
@@ -548,6 +550,20 @@ def part_of(number: int, step: int) -> PartStarted:
 def test_the_epochs_of_each_part_of_a_script_are_compared(events: list[Any], evidence: list[str]) -> None:
     run = learned(kind="script")
     assert [each.text for finding in found(replace(run, events=events)) for each in finding.evidence] == evidence
+
+
+@pytest.mark.parametrize(
+    ("norm", "cost"),
+    [
+        (4e-4, "the gradient of layer a is 2500 times smaller than that of the last layers"),
+        (1e-40, "the gradient of layer a is 1e40 times smaller than that of the last layers"),
+        (0.0, "layer a has no gradient in half of the steps or more"),
+    ],
+)
+def test_the_cost_of_vanishing_gradients_is_how_small_they_are(norm: float, cost: str) -> None:
+    (finding,) = found(vanishing(norm))
+
+    assert (finding.id, finding.cost) == ("vanishing-gradients", cost)
 
 
 def test_the_cost_of_late_stopping_is_in_hours() -> None:

@@ -9,9 +9,10 @@ from accel_engine.advice.quality.findings import quality_finding, set_field, tex
 from accel_engine.advice.quality.learning import Learning
 from accel_engine.plan.plan_checks import CLIPPING
 from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
+from accel_engine.words import numbers
 
 VANISHED = 1e-3
-"""The largest norm of the gradients of the first layers over the last ones', below which they hardly learn."""
+"""The largest norm of the gradients of the first layers over the last ones', below which they have vanished."""
 
 EXPLODED = 100.0
 """The largest norm of all gradients over the median one."""
@@ -46,7 +47,9 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
                 (learning.first, learning.stop),
             )
         ],
-        f"layer {layer} learns {last / max(lowest, 1e-30):,.0f} times slower than the last ones, if at all",
+        f"the gradient of layer {layer} is {numbers.metric(last / lowest)} times smaller than that of the last layers"
+        if lowest
+        else f"layer {layer} has no gradient in half of the steps or more",
         [
             text_cure(
                 "Use ReLU or GELU instead of sigmoid and tanh in hidden layers, batch or layer normalization, and "

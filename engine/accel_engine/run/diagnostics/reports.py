@@ -85,7 +85,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
-    """Base of all reports."""
+    """Base of all reports. None equals another one, so that a page also shows a later one with the same figures."""
 
     output: Text = ""
     """Name of the model's output; empty if there is only one."""
@@ -233,7 +233,7 @@ class ForecastReport(Report):
     """Examples whose loss is NaN or infinite."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CustomReport(Report):
     """An output that cannot be interpreted; ``reason`` says why."""
 

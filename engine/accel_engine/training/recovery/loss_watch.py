@@ -1,8 +1,10 @@
 """Watches the losses of a run for values that are not finite, and for one that explodes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -13,6 +15,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Warned
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.private_names.keras_names import output_losses
+from accel_engine.run import RunReader
 from accel_engine.run.store.series_names import series_name
 from accel_engine.training.checkpoints.checkpoint import NotFiniteError
 from accel_engine.training.core.assembly import Assembly
@@ -78,7 +81,8 @@ class LossWatch:
         of_outputs = [] if is_custom else [series_name(each.name) for each in output_losses(assembly.model)]
         self._names = ["loss", *of_outputs]
         factor = CUSTOM_FACTOR if is_custom else FACTOR
-        self._exploding = ExplodingLoss(reporter.step, factor, _steps_in_order(assembly))
+        before = _losses_before(reporter.run.directory, reporter.step)
+        self._exploding = ExplodingLoss(reporter.step, factor, _steps_in_order(assembly), before)
 
     def observe(self, series: Mapping[str, npt.NDArray[np.float32]]) -> None:
         """Take note of the series of the chunk that has just been taken.
@@ -156,6 +160,14 @@ class LossWatch:
             self._reporter.emit(Warned, message=message)
 
 
+def _losses_before(directory: Path, step: int) -> Iterator[npt.NDArray[np.floating]]:
+    """Read the recorded losses of a run up to a step, but for the last ones, which may explode already."""
+    with closing(RunReader(directory)) as reader:
+        for batch in reader.steps(0, step - LAG):
+            losses = batch.series["loss"]
+            yield losses[np.isfinite(losses)]
+
+
 def _steps_in_order(assembly: Assembly) -> float:
     """The steps of the first pass over data that is not shuffled; 0 if it is, infinite for a stream."""
     if not isinstance(assembly.dataset.train, Split):
@@ -212,16 +224,21 @@ class ExplodingLoss:
         factor: How far the loss has to be above its level.
         in_order: How many of the next steps may have unlike examples, as the data is not shuffled: the steps of the
             first pass over it; 0 for shuffled data, ``math.inf`` for a stream, whose order is unknown.
+        before: The finite losses of earlier steps, in parts: what was usual then is no explosion.
     """
 
-    def __init__(self, step: int, factor: float = FACTOR, in_order: float = 0) -> None:
+    def __init__(
+        self, step: int, factor: float = FACTOR, in_order: float = 0, before: Iterable[npt.NDArray[np.floating]] = ()
+    ) -> None:
         self._next = step
         self._factor = factor
         self._must_grow_until = step + in_order
         self._recent: Losses = np.zeros(0)
         self._block: Losses = np.zeros(0)
-        self._count = 0
         self._level = 0.0
+        for losses in before:
+            self._add_to_level(losses)
+        self._count = 0
 
     def add(self, losses: npt.NDArray[np.float32]) -> Explosion | None:
         """Add the losses of some steps, ``[n]``; returns the explosion if there is one.
@@ -248,7 +265,9 @@ class ExplodingLoss:
         self._next += len(losses)
         every = np.concatenate([self._recent, self._filled(losses)])
         self._recent = every[-(RECENT + LAG) :]
-        self._add_to_level(every[-(len(losses) + LAG) : -LAG])
+        older = every[-(len(losses) + LAG) : -LAG]
+        self._count += len(older)
+        self._add_to_level(older)
         reference, last = self._recent[:-LAG], self._recent[-SUSTAINED:]
         limit = self._factor * self._level
         if self._count < FIRST or not limit or last.min() <= limit:
@@ -272,13 +291,12 @@ class ExplodingLoss:
         usual = losses[is_finite] if is_finite.any() else self._recent[-1:]
         return np.where(is_finite, losses, np.median(usual) if len(usual) else 0.0)
 
-    def _add_to_level(self, losses: Losses) -> None:
+    def _add_to_level(self, losses: npt.NDArray[np.floating]) -> None:
         """Add losses that are older than the last :data:`LAG` to the highest level."""
-        self._count += len(losses)
-        self._block = np.concatenate([self._block, losses])
-        while len(self._block) >= BLOCK:
-            self._level = max(self._level, float(np.median(np.abs(self._block[:BLOCK]))))
-            self._block = self._block[BLOCK:]
+        every = np.concatenate([self._block, losses])
+        whole, self._block = np.split(every, [len(every) // BLOCK * BLOCK])
+        levels = np.median(np.abs(whole).reshape(-1, BLOCK), axis=1)
+        self._level = max([self._level, *levels.tolist()])
 
     def _began(self, usual: float) -> int:
         """The step after the last one whose loss was usual or lower."""

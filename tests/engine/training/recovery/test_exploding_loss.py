@@ -1,14 +1,17 @@
 """A loss that explodes is found, and healthy losses of any kind are not taken for one."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from accel_engine.data.dataset import Split
 from accel_engine.plan import Plan
+from accel_engine.run import RunWriter, create
 from accel_engine.training.recovery.loss_watch import (
     CUSTOM_FACTOR,
     FACTOR,
@@ -17,6 +20,8 @@ from accel_engine.training.recovery.loss_watch import (
     LossWatch,
     NotANumberError,
 )
+from accel_engine.training.reporting.run_reporter import RunReporter
+from recorded_run import started
 
 STEPS = 2000
 STEP = np.arange(STEPS)
@@ -133,22 +138,54 @@ def test_where_losses_that_end_in_nan_grew_from() -> None:
 
 
 @pytest.mark.parametrize("skipped", [{50}, {1150}, {50, 1150, 1215}])
-def test_skipped_steps_do_not_shift_the_step_of_an_explosion(skipped: set[int]) -> None:
+def test_skipped_steps_do_not_shift_the_step_of_an_explosion(writer: RunWriter, skipped: set[int]) -> None:
     losses = decay(np.random.default_rng(0))[:1200]
-    losses = np.concatenate([losses, losses[-1] * 1.5 ** np.arange(60)]).astype(np.float32)
-    assert explosion_seen(losses, skipped) == explosion_seen(losses, set())
+    losses = np.concatenate([losses, losses[-1] * 1.5 ** np.arange(60)])
+    assert explosion_seen(writer, losses, skipped) == explosion_seen(writer, losses) is not None
 
 
-def explosion_seen(losses: np.ndarray, skipped: set[int]) -> int:
-    """The step from which on a run sees its losses explode."""
-    data, model = SimpleNamespace(train=None), SimpleNamespace(optimizer=None)
-    run: Any = SimpleNamespace(plan=Plan(), model=model, dataset=data, has_custom_train_step=True)
-    reporter: Any = SimpleNamespace(step=0)
+def test_a_continued_run_knows_how_high_its_loss_was(writer: RunWriter) -> None:
+    """A jump from 1e-9 back to below the first losses, as Adam's with a high learning rate, is no explosion."""
+    fitted = np.full(400, 1e-9)
+    after = np.concatenate([fitted, np.ones(400)])
+    assert explosion_seen(writer, after) == 400
+
+    before = np.concatenate([decay(np.random.default_rng(0)), fitted])
+    before[::7] = np.nan
+    writer.write_chunk(0, 0.0, 1.0, {"loss": before})
+    assert explosion_seen(writer, after, first=len(before)) is None
+    assert explosion_seen(writer, 1e6 * after, first=len(before)) == len(before) + 400
+
+
+def test_losses_that_explode_where_a_run_is_continued_are_not_usual(writer: RunWriter) -> None:
+    before, exploded = np.full(400, 1e-9), np.ones(60)
+    writer.write_chunk(0, 0.0, 1.0, {"loss": np.concatenate([before, exploded])})
+
+    assert explosion_seen(writer, np.concatenate([before, exploded]), first=460) == 860
+
+
+@pytest.fixture
+def writer() -> Iterator[RunWriter]:
+    with closing(RunWriter(create(Plan()))) as writer:
+        writer.begin(started())
+        yield writer
+
+
+def explosion_seen(writer: RunWriter, losses: np.ndarray, skipped: Container[int] = (), first: int = 0) -> int | None:
+    """The step from which on a run that continues from a step sees its losses explode; ``None`` if it does not."""
+    run: Any = SimpleNamespace(
+        plan=Plan(shuffle="on"),
+        model=SimpleNamespace(optimizer=None),
+        dataset=SimpleNamespace(train=Split(np.zeros(64))),
+        step_counts=None,
+        has_custom_train_step=True,
+    )
+    reporter = RunReporter(writer, first)
     watch = LossWatch(run, reporter)
-    for step, loss in enumerate(losses):
+    for step, loss in enumerate(losses, first):
         reporter.step = step + 1
         try:
-            watch.skip() if step in skipped else watch.observe({"loss": np.array([loss])})
+            watch.skip() if step in skipped else watch.observe({"loss": np.array([loss], np.float32)})
         except NotANumberError as error:
             return error.trouble.step
-    raise AssertionError("it sees none")
+    return None
