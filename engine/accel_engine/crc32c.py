@@ -18,7 +18,7 @@ _Numbers = npt.NDArray[np.uint32]
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
 _BLOCK = 64
-"""Bytes that are computed one after another; the numbers of blocks are then joined."""
+"""Bytes that are computed one after another; the CRCs of the blocks are then joined."""
 
 _GROUP = 1 << 20
 """Bytes of messages that are computed together."""
@@ -75,14 +75,14 @@ def _of_width(messages: list[bytes], width: int) -> _Numbers:
 
 
 def _followed_by_zeros(crc: _Numbers, count: int) -> _Numbers:
-    """What numbers become by a power of two of zero bytes."""
+    """The CRCs after ``count`` zero bytes, a power of two."""
     low, high = _zeros(count)
     return low[crc & 0xFFFF] ^ high[crc >> 16]
 
 
 @cache
 def _zeros(count: int) -> tuple[_Numbers, _Numbers]:
-    """What the lower and the upper half of a number become by that many zero bytes."""
+    """What each lower and each upper half of a CRC becomes after ``count`` zero bytes, a power of two."""
     half = np.arange(1 << 16, dtype=np.uint32)
     if count > 1:
         low, high = (_followed_by_zeros(each, count // 2) for each in _zeros(count // 2))
