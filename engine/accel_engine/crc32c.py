@@ -24,7 +24,7 @@ _GROUP = 1 << 20
 """Bytes of messages that are computed together."""
 
 
-def checksums(rows: Rows) -> _Numbers:
+def checksums_of_rows(rows: Rows) -> _Numbers:
     """Compute the checksum of every message, ``[messages]``."""
     crc = np.full(len(rows), 0xFFFFFFFF, np.uint32)
     for column in np.ascontiguousarray(rows.T):
@@ -41,17 +41,17 @@ def checksums_of(messages: Sequence[bytes]) -> _Numbers:
     """Compute the checksums of messages of any length, ``[messages]``."""
     found = np.zeros(len(messages), np.uint32)
     sizes = np.array([len(message) for message in messages], np.int64)
-    steps = np.maximum(_BLOCK, 1 << np.maximum(np.frexp(sizes)[1] - 4, 0).astype(np.int64))
-    widths = np.maximum(-(-sizes // steps), 1) * steps  # few different ones, for messages of similar lengths
+    units = np.maximum(_BLOCK, 1 << np.maximum(np.frexp(sizes)[1] - 4, 0).astype(np.int64))
+    widths = np.maximum(-(-sizes // units), 1) * units  # few different ones, for messages of similar lengths
     for width in np.unique(widths).tolist():
         places = np.flatnonzero(widths == width)
-        step = max(1, _GROUP // width)
-        for first in range(0, len(places), step):
-            group = places[first : first + step]
+        most = max(1, _GROUP // width)
+        for first in range(0, len(places), most):
+            group = places[first : first + most]
             found[group] = _of_width([messages[place] for place in group.tolist()], width)
     short = np.flatnonzero(sizes < 4)
     for place in short.tolist():
-        found[place] = checksums(np.frombuffer(messages[place], np.uint8)[np.newaxis])[0]
+        found[place] = checksums_of_rows(np.frombuffer(messages[place], np.uint8)[np.newaxis])[0]
     return found
 
 

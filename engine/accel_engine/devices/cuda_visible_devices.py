@@ -16,12 +16,12 @@ _AS_DRIVER = "PCI_BUS_ID"
 """The order in which the driver's tools number GPUs; engines set it where the user sets none."""
 
 
-def gpu_choice(environment: Mapping[str, str]) -> dict[str, str]:
+def choice_in(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that are set and choose its GPUs."""
     return {name: environment[name] for name in CHOICE if name in environment}
 
 
-def choice_of(
+def choice_for(
     names: Sequence[str], gpus: Sequence[Device], environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The variables with which a program sees only some GPUs: by UUID, which means the same in every order.
@@ -43,7 +43,7 @@ def choice_of(
 
 
 def visible_gpus(
-    environment: Mapping[str, str], gpus: Sequence[Device], *, numbers_lost: bool = False
+    environment: Mapping[str, str], gpus: Sequence[Device], *, with_faulty: bool = False
 ) -> tuple[Device, ...]:
     """Find the GPUs that are visible to CUDA.
 
@@ -51,7 +51,7 @@ def visible_gpus(
         environment: The environment of the process. ``CUDA_VISIBLE_DEVICES`` has comma-separated numbers, UUIDs or
             prefixes of UUIDs; without it, all GPUs are visible.
         gpus: The GPUs of the machine, in the order of their PCI bus ids.
-        numbers_lost: Whether CUDA numbers GPUs that have a problem, too; in new processes it does not.
+        with_faulty: Whether CUDA numbers GPUs that have a problem, too; in new processes it does not.
 
     Returns:
         The visible GPUs in CUDA's order, up to the first invalid entry; none if an entry is repeated. A GPU with a
@@ -60,7 +60,7 @@ def visible_gpus(
     Raises:
         UsageError: Entries are numbers, and ``CUDA_DEVICE_ORDER`` numbers unlike GPUs in an unknown order.
     """
-    numbered = [gpu for gpu in gpus if numbers_lost or not gpu.problem]
+    numbered = [gpu for gpu in gpus if with_faulty or not gpu.problem]
     if VISIBLE not in environment:
         return tuple(numbered)
     entries = [part.strip() for part in environment[VISIBLE].split(",")]

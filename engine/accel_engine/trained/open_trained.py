@@ -32,7 +32,7 @@ from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.trained.file_data import load_for
-from accel_engine.trained.kept_model import forget, opened_once
+from accel_engine.trained.kept_model import forget_kept_model, opened_once
 from accel_engine.trained.model_file import describe_file
 from accel_engine.trained.outputs import OutputForm, output_forms
 from accel_engine.trained.run_data import OpenedData, form_of_data, load_data
@@ -160,7 +160,7 @@ def open_trained(
     if data is None:
         trained = opened_once(reference, step, restore, lambda made: made.recorded_form is not None)
     else:
-        forget()
+        forget_kept_model()
         trained = restore()
     return replace(trained, notes=(*notes, *trained.notes))
 

@@ -58,8 +58,8 @@ class SoundForm(ClassFileForm[SoundHeader]):
     """Number of samples."""
     sample_rate: int
     """Samples per second."""
-    reason: str = ""
-    """What is said after the note that they are cut; empty where the plan gives the length."""
+    hint: str = ""
+    """What the note that they are cut ends with; empty where the plan gives the length."""
     divides: bool = False
     """Whether each window of a sound of at least two windows is an example; otherwise the loudest one is."""
     dtype = "float32"
@@ -138,7 +138,7 @@ class SoundForm(ClassFileForm[SoundHeader]):
             "resampled": f"to {self.sample_rate:,} samples per second",
             "padded": f"with silence to {all_are}",
             "divided": f"into {windows:,} windows of {all_are}, an example each; no sound is in two splits",
-            "cut": f"to their loudest {all_are}, without {100 * lost / max(1, total):.2g}% of all sound{self.reason}",
+            "cut": f"to their loudest {all_are}, without {100 * lost / max(1, total):.2g}% of all sound{self.hint}",
         }
         return tuple(
             Change(verb, "sounds", counts[verb], headers.total(), detail, is_sampled)

@@ -67,7 +67,7 @@ class SamplePrediction(Example):
     """Probability of the true class."""
 
     @property
-    def correct(self) -> bool:
+    def is_correct(self) -> bool:
         """Whether the predicted class is the true one."""
         return self.predicted == self.label
 

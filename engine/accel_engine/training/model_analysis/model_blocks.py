@@ -114,10 +114,10 @@ def _repeated(blocks: Sequence[ModelBlock]) -> Iterator[ModelBlock]:
 def _repetitions(blocks: Sequence[ModelBlock], at: int, period: int) -> int:
     """How often the sequence of blocks at a place follows itself, at least once."""
     parts = [blocks[first : first + period] for first in range(at, len(blocks), period)]
-    return sum(1 for _ in takewhile(lambda part: _like(part) == _like(parts[0]), parts))
+    return sum(1 for _ in takewhile(lambda part: _without_parameters(part) == _without_parameters(parts[0]), parts))
 
 
-def _like(blocks: Sequence[ModelBlock]) -> list[ModelBlock]:
+def _without_parameters(blocks: Sequence[ModelBlock]) -> list[ModelBlock]:
     return [replace(block, parameters=0) for block in blocks]
 
 
