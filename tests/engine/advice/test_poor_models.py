@@ -7,8 +7,18 @@ import numpy as np
 import pytest
 
 from accel_engine.advice import Finding, Recorded, find_troubles, quality
+from accel_engine.advice.quality.learning import learning_of
 from accel_engine.advice.quality.regularization import LARGEST_DECAY, weight_decay
-from accel_engine.events import EpochEnded, Outcome, PartStarted, Phase, PhaseChanged, Recovered, RunEnded
+from accel_engine.events import (
+    EpochEnded,
+    LearningRateChanged,
+    Outcome,
+    PartStarted,
+    Phase,
+    PhaseChanged,
+    Recovered,
+    RunEnded,
+)
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
 from accel_engine.run.store.steps import TIME
@@ -518,6 +528,17 @@ def test_only_the_latest_part_of_a_script_counts() -> None:
     run = learned(np.concatenate([falling(), falling()]), kind="script", built={"task": ""}, more=[part])
 
     assert ids(run) == []
+
+
+@pytest.mark.parametrize("as_series", [True, False])
+def test_a_part_is_judged_by_its_own_learning_rate(as_series: bool) -> None:
+    rates = {"learning_rate": np.repeat([0.5, 1e-3], 200)} if as_series else {}
+    changed = [LearningRateChanged(time=0.0, step=step, learning_rate=rate) for step, rate in ((0, 0.5), (200, 1e-3))]
+    part = PartStarted(time=0.0, part=2, name="b", step=200, epoch=10)
+    run = learned(np.full(400, 2.3), kind="script", more=[part, *changed], **rates)
+
+    assert learning_of(run).highest_rate == pytest.approx(1e-3)
+    assert "learning-rate-high" not in ids(run)
 
 
 def epochs_of(*steps: int) -> list[EpochEnded]:

@@ -314,7 +314,7 @@ def _facts(run: RunSummary, info: RunInfo, content: CardContent) -> Iterator[tup
     if (result := result_of(run)) and not result.is_best:
         yield "result", f"{result.title} {result.text}"
     if run.best is not None and not info.bench:
-        at = f" at step {found[0]:,}" if found else ""
+        at = f" at step {found[0]:,}" if found and found[1] == run.best else ""
         yield "best", f"{short_metric_name(run.monitor)} {numbers.metric(run.best)}{at}"
     if run.membership:
         yield "worker", str(run.membership)
