@@ -19,27 +19,29 @@ AUDIO_SUFFIXES = (
 )  # fmt: skip
 TEXT_SUFFIXES = (".txt",)
 IMAGE_NAMES = ("images", "image")
+"""Names of folders of images that have masks."""
+
 MASK_NAMES = ("masks", "mask", "labels", "annotations")
-"""Names of the folders of images and of their masks."""
+"""Names of the folders of their masks."""
 
 _FILE_READERS = {
     ("folders.image_folder:ImageFolder", "images"): IMAGE_SUFFIXES,
     ("folders.audio_folder:AudioFolder", "audio"): AUDIO_SUFFIXES,
     ("folders.text_folder:TextFolder", "text"): TEXT_SUFFIXES,
 }
-"""Suffixes of the files that a reader reads."""
+"""Suffixes of files, by the reader that reads them, as ``module:Class``, and what they hold."""
 
 _LOOKED_AT = 1000
-"""Number of files whose names are looked at."""
+"""Files whose names are looked at, at most."""
 
 
 def find_folder_reader(folder: Path) -> tuple[str, str]:
-    """The module that reads a folder, and what the folder holds; images, if it holds nothing that can be read."""
+    """The reader of a folder, as ``module:Class``, and what it holds; images, if it holds nothing that can be read."""
     return known_folder_reader(folder) or ("folders.image_folder:ImageFolder", "images")
 
 
 def known_folder_reader(folder: Path) -> tuple[str, str] | None:
-    """The module that reads a folder, and what the folder holds; ``None`` if nothing in it looks like data."""
+    """The reader of a folder, as ``module:Class``, and what it holds; ``None`` if nothing in it looks like data."""
     names = {name.lower() for name in _names(folder)}
     if {"dataset_info.json", "features.json"} <= names:
         return "prepared.tensorflow_datasets:TensorFlowDatasets", "arrays"
