@@ -65,6 +65,7 @@ def test_a_partition_has_the_gpus_of_its_best_nodes(slurm) -> None:
         ("slurm:gpus", {}, "Slurm has no partition 'gpus' here; did you mean gpu"),
         ("slurm:gpu", {"gpus": 8}, "--gpus 8: no node of the partition gpu has more than 4"),
         ("slurm:gpu", {"nodes": 5}, "--nodes 5: the partition gpu has 4"),
+        ("slurm", {"image": "foo"}, "slurm has no --image: it has --nodes, --gpus, --cpus, --host-memory, --walltime"),
         ("slurm:old", {}, "the partition old is drain"),
     ],
 )
