@@ -18,13 +18,13 @@ _Numbers = npt.NDArray[np.uint32]
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
 _BLOCK = 64
-"""Bytes that are computed one after another; the numbers of blocks are then joined."""
+"""Bytes that are computed one after another; the CRCs of the blocks are then joined."""
 
 _GROUP = 1 << 20
 """Bytes of messages that are computed together."""
 
 
-def checksums(rows: Rows) -> _Numbers:
+def checksums_of_rows(rows: Rows) -> _Numbers:
     """Compute the checksum of every message, ``[messages]``."""
     crc = np.full(len(rows), 0xFFFFFFFF, np.uint32)
     for column in np.ascontiguousarray(rows.T):
@@ -41,17 +41,17 @@ def checksums_of(messages: Sequence[bytes]) -> _Numbers:
     """Compute the checksums of messages of any length, ``[messages]``."""
     found = np.zeros(len(messages), np.uint32)
     sizes = np.array([len(message) for message in messages], np.int64)
-    steps = np.maximum(_BLOCK, 1 << np.maximum(np.frexp(sizes)[1] - 4, 0).astype(np.int64))
-    widths = np.maximum(-(-sizes // steps), 1) * steps  # few different ones, for messages of similar lengths
+    units = np.maximum(_BLOCK, 1 << np.maximum(np.frexp(sizes)[1] - 4, 0).astype(np.int64))
+    widths = np.maximum(-(-sizes // units), 1) * units  # few different ones, for messages of similar lengths
     for width in np.unique(widths).tolist():
         places = np.flatnonzero(widths == width)
-        step = max(1, _GROUP // width)
-        for first in range(0, len(places), step):
-            group = places[first : first + step]
+        most = max(1, _GROUP // width)
+        for first in range(0, len(places), most):
+            group = places[first : first + most]
             found[group] = _of_width([messages[place] for place in group.tolist()], width)
     short = np.flatnonzero(sizes < 4)
     for place in short.tolist():
-        found[place] = checksums(np.frombuffer(messages[place], np.uint8)[np.newaxis])[0]
+        found[place] = checksums_of_rows(np.frombuffer(messages[place], np.uint8)[np.newaxis])[0]
     return found
 
 
@@ -75,14 +75,14 @@ def _of_width(messages: list[bytes], width: int) -> _Numbers:
 
 
 def _followed_by_zeros(crc: _Numbers, count: int) -> _Numbers:
-    """What numbers become by a power of two of zero bytes."""
+    """The CRCs after ``count`` zero bytes, a power of two."""
     low, high = _zeros(count)
     return low[crc & 0xFFFF] ^ high[crc >> 16]
 
 
 @cache
 def _zeros(count: int) -> tuple[_Numbers, _Numbers]:
-    """What the lower and the upper half of a number become by that many zero bytes."""
+    """What each lower and each upper half of a CRC becomes after ``count`` zero bytes, a power of two."""
     half = np.arange(1 << 16, dtype=np.uint32)
     if count > 1:
         low, high = (_followed_by_zeros(each, count // 2) for each in _zeros(count // 2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from accel_engine.crc32c import checksum, checksums, checksums_of
+from accel_engine.crc32c import checksum, checksums_of, checksums_of_rows
 
 
 def test_checksums_of_any_length_are_those_that_tensorflow_writes(tmp_path) -> None:
@@ -27,7 +27,7 @@ def test_checksums_of_any_length_are_those_that_tensorflow_writes(tmp_path) -> N
 @pytest.mark.parametrize("length", [1, 8, 40])
 def test_rows_of_one_length_have_the_same_checksums(length: int) -> None:
     rows = np.random.default_rng(1).integers(0, 256, (20, length)).astype(np.uint8)
-    assert checksums(rows).tolist() == checksums_of([row.tobytes() for row in rows]).tolist()
+    assert checksums_of_rows(rows).tolist() == checksums_of([row.tobytes() for row in rows]).tolist()
 
 
 def test_no_messages() -> None:

@@ -10,7 +10,7 @@ from accel_engine.advice.recorded import Recorded
 Rule: TypeAlias = Callable[[Recorded], Iterator[Finding]]
 """Yields the findings of one subject, from what a run has recorded; nothing where it is not sure."""
 
-Subject = TypeVar("Subject")
+SubjectT = TypeVar("SubjectT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RulesFailedError(Exception):
 
 
 def apply_rules(
-    rules: Iterable[Callable[[Subject], Iterator[Finding]]], subject: Subject, failed: list[FailedRule]
+    rules: Iterable[Callable[[SubjectT], Iterator[Finding]]], subject: SubjectT, failed: list[FailedRule]
 ) -> Iterator[Finding]:
     """Yield the findings of rules.
 

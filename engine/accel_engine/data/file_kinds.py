@@ -1,6 +1,7 @@
 """Tells by names and first bytes what files and folders hold: what reads them, and what helps where nothing does."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -18,27 +19,29 @@ AUDIO_SUFFIXES = (
 )  # fmt: skip
 TEXT_SUFFIXES = (".txt",)
 IMAGE_NAMES = ("images", "image")
+"""Names of folders of images that have masks."""
+
 MASK_NAMES = ("masks", "mask", "labels", "annotations")
-"""Names of the folders of images and of their masks."""
+"""Names of the folders of their masks."""
 
 _FILE_READERS = {
     ("folders.image_folder:ImageFolder", "images"): IMAGE_SUFFIXES,
     ("folders.audio_folder:AudioFolder", "audio"): AUDIO_SUFFIXES,
     ("folders.text_folder:TextFolder", "text"): TEXT_SUFFIXES,
 }
-"""Suffixes of the files that a reader reads."""
+"""Suffixes of files, by the reader that reads them, as ``module:Class``, and what they hold."""
 
 _LOOKED_AT = 1000
-"""Number of files whose names are looked at."""
+"""Files whose names are looked at, at most."""
 
 
 def find_folder_reader(folder: Path) -> tuple[str, str]:
-    """The module that reads a folder, and what the folder holds; images, if it holds nothing that can be read."""
+    """The reader of a folder, as ``module:Class``, and what it holds; images, if it holds nothing that can be read."""
     return known_folder_reader(folder) or ("folders.image_folder:ImageFolder", "images")
 
 
 def known_folder_reader(folder: Path) -> tuple[str, str] | None:
-    """The module that reads a folder, and what the folder holds; ``None`` if nothing in it looks like data."""
+    """The reader of a folder, as ``module:Class``, and what it holds; ``None`` if nothing in it looks like data."""
     names = {name.lower() for name in _names(folder)}
     if {"dataset_info.json", "features.json"} <= names:
         return "prepared.tensorflow_datasets:TensorFlowDatasets", "arrays"
@@ -81,8 +84,8 @@ def _files(folder: Path) -> Iterator[str]:
 
 class _ForeignFormat(NamedTuple):
     suffixes: tuple[str, ...]
-    begins: tuple[bytes, ...]
-    """How the files begin, in lower case."""
+    begins: bytes
+    """A pattern of how the files begin, which no name of a column does; empty if the suffix must do."""
     what: str
     """The name of the format, for files with the suffix of a table."""
     cure: str
@@ -93,20 +96,20 @@ _UNPACK = "unpack it first"
 _TABLE = "save it as CSV"
 
 _FOREIGN_FORMATS = (
-    _ForeignFormat((".gz", ".tgz"), (b"\x1f\x8b",), "packed with gzip", _UNPACK),
-    _ForeignFormat((".bz2",), (b"bzh",), "packed with bzip2", _UNPACK),
-    _ForeignFormat((".xz",), (b"\xfd7zxz",), "packed with xz", _UNPACK),
-    _ForeignFormat((".zst",), (b"\x28\xb5\x2f\xfd",), "packed with zstd", _UNPACK),
-    _ForeignFormat((".zip", ".tar", ".7z", ".rar"), (), "", _UNPACK),
-    _ForeignFormat((), (b"pk\x03\x04",), "a ZIP archive or a workbook of a spreadsheet", f"unpack it, or {_TABLE}"),
-    _ForeignFormat((".xls", ".xlsx", ".ods"), (b"\xd0\xcf\x11\xe0",), "a workbook of a spreadsheet", _TABLE),
-    _ForeignFormat((), (b"par1",), "a Parquet file", "name it .parquet"),
-    _ForeignFormat((), (b"<!doctype", b"<html"), "a web page, no table", ""),
-    _ForeignFormat((), (b"<?xml",), "XML, no table", ""),
-    _ForeignFormat((), (b"version https://git-lfs",), "a pointer of Git LFS", "git lfs pull fetches it"),
-    _ForeignFormat((".json",), (), "", "write an object per line, and name it .jsonl"),
-    _ForeignFormat((".feather", ".arrow", ".orc"), (), "", "save it as Parquet"),
-    _ForeignFormat((".tab", ".dat", ".data", ".psv"), (), "", "name a table .csv, whatever separates its columns"),
+    _ForeignFormat((".gz", ".tgz"), rb"\x1f\x8b", "packed with gzip", _UNPACK),
+    _ForeignFormat((".bz2",), rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", "packed with bzip2", _UNPACK),
+    _ForeignFormat((".xz",), rb"\xfd7zXZ", "packed with xz", _UNPACK),
+    _ForeignFormat((".zst",), rb"\x28\xb5\x2f\xfd", "packed with zstd", _UNPACK),
+    _ForeignFormat((".zip", ".tar", ".7z", ".rar"), b"", "", _UNPACK),
+    _ForeignFormat((), rb"PK\x03\x04", "a ZIP archive or a workbook of a spreadsheet", f"unpack it, or {_TABLE}"),
+    _ForeignFormat((".xls", ".xlsx", ".ods"), rb"\xd0\xcf\x11\xe0", "a workbook of a spreadsheet", _TABLE),
+    _ForeignFormat((), rb"PAR1\x15", "a Parquet file", "name it .parquet"),
+    _ForeignFormat((), rb"(?i:<!doctype|<html)", "a web page, no table", ""),
+    _ForeignFormat((), rb"<\?xml", "XML, no table", ""),
+    _ForeignFormat((), rb"version https://git-lfs", "a pointer of Git LFS", "git lfs pull fetches it"),
+    _ForeignFormat((".json",), b"", "", "write an object per line, and name it .jsonl"),
+    _ForeignFormat((".feather", ".arrow", ".orc"), b"", "", "save it as Parquet"),
+    _ForeignFormat((".tab", ".dat", ".data", ".psv"), b"", "", "name a table .csv, whatever separates its columns"),
 )
 
 
@@ -117,8 +120,8 @@ def cure_by_suffix(suffix: str) -> str:
 
 def describe_foreign_file(head: bytes) -> str:
     """The kind of a file that should be a table, by its first bytes, with a remedy; empty if it may be a table."""
-    begin = head[:99].lstrip().lower()
-    found = next((each for each in _FOREIGN_FORMATS if each.begins and begin.startswith(each.begins)), None)
+    begin = head[:99].lstrip()
+    found = next((each for each in _FOREIGN_FORMATS if each.begins and re.match(each.begins, begin)), None)
     if found is None:
         return ""
     return ": ".join(filter(None, (found.what, found.cure)))

@@ -16,12 +16,12 @@ _AS_DRIVER = "PCI_BUS_ID"
 """The order in which the driver's tools number GPUs; engines set it where the user sets none."""
 
 
-def gpu_choice(environment: Mapping[str, str]) -> dict[str, str]:
+def choice_in(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that are set and choose its GPUs."""
     return {name: environment[name] for name in CHOICE if name in environment}
 
 
-def choice_of(
+def choice_for(
     names: Sequence[str], gpus: Sequence[Device], environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The variables with which a program sees only some GPUs: by UUID, which means the same in every order.
@@ -29,7 +29,7 @@ def choice_of(
     Args:
         names: Ids of the GPUs, in the order in which the program shall see them.
         gpus: The GPUs of the machine, in the order of their PCI bus ids. One whose UUID is unknown is named by CUDA's
-            number; of one that is split, the first MIG instance is, which CUDA would take, too.
+            number; of one in MIG mode, the first instance is, which CUDA would take, too.
         environment: The user's variables, which show all of them and may name another MIG instance.
 
     Raises:
@@ -37,28 +37,30 @@ def choice_of(
     """
     numbers = {gpu.id: str(number) for number, gpu in enumerate(gpu for gpu in gpus if not gpu.problem)}
     shown = visible_gpus(environment or {}, gpus)
+    # the first two UUIDs are those of the GPU and of its first MIG instance
     places = {gpu.id: gpu.uuids[:2][-1] if gpu.uuids else numbers[gpu.id] for gpu in shown}
     return {ORDER: _AS_DRIVER, VISIBLE: ",".join(places[name] for name in names)}
 
 
 def visible_gpus(
-    environment: Mapping[str, str], gpus: Sequence[Device], *, numbers_lost: bool = False
+    environment: Mapping[str, str], gpus: Sequence[Device], *, with_faulty: bool = False
 ) -> tuple[Device, ...]:
     """Find the GPUs that are visible to CUDA.
 
     Args:
-        environment: The variables of the process: comma-separated numbers, UUIDs or prefixes of UUIDs.
+        environment: The environment of the process. ``CUDA_VISIBLE_DEVICES`` has comma-separated numbers, UUIDs or
+            prefixes of UUIDs; without it, all GPUs are visible.
         gpus: The GPUs of the machine, in the order of their PCI bus ids.
-        numbers_lost: Whether CUDA numbers GPUs that have a problem, too; in new processes it does not.
+        with_faulty: Whether CUDA numbers GPUs that have a problem, too; in new processes it does not.
 
     Returns:
         The visible GPUs in CUDA's order, up to the first invalid entry; none if an entry is repeated. A GPU with a
         visible MIG instance is visible; besides its UUID, it has only the UUID of the first instance that is named.
 
     Raises:
-        UsageError: Numbers count in an order that cannot be known.
+        UsageError: Entries are numbers, and ``CUDA_DEVICE_ORDER`` numbers unlike GPUs in an unknown order.
     """
-    numbered = [gpu for gpu in gpus if numbers_lost or not gpu.problem]
+    numbered = [gpu for gpu in gpus if with_faulty or not gpu.problem]
     if VISIBLE not in environment:
         return tuple(numbered)
     entries = [part.strip() for part in environment[VISIBLE].split(",")]

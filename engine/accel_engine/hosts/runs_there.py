@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.errors import RunError, UsageError
 from accel_engine.files import private_directory
 from accel_engine.hosts import host_requests
 from accel_engine.hosts.carried_files import carried_value
@@ -231,7 +231,7 @@ def answer_start(request: host_requests.StartRequest, _: Send) -> host_requests.
     from accel_engine.process.detached import leave
     from accel_engine.process.engine_process import start_engine
     from accel_engine.process.start_run import prepare_continuation, prepare_run
-    from accel_engine.run.runs.removal import remove
+    from accel_engine.run.writing.waiting_run import handing_over
     from accel_engine.run_queue.queue import enqueue
     from accel_engine.run_queue.queue_entries import QueueRequest
 
@@ -246,14 +246,9 @@ def answer_start(request: host_requests.StartRequest, _: Send) -> host_requests.
             directory = prepare_run(plan, None, warnings.append, queued=request.queued)
     except UsageError as error:
         return host_requests.StartedThere(refusal=str(error))
-    try:
+    with handing_over(directory, "it could not be queued", is_new=not request.run):
         if request.queued:
             enqueue(directory, QueueRequest())
         else:
             leave(start_engine(directory))
-    except AccelError:
-        with suppress(AccelError):
-            if not request.run:
-                remove(directory)
-        raise
     return host_requests.StartedThere(directory.name, warnings=tuple(warnings))

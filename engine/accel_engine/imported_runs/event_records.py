@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accel_engine.crc32c import checksum, checksums
+from accel_engine.crc32c import checksum, checksums_of_rows
 from accel_engine.words import numbers
 
 _HEAD = struct.Struct("<QI")
@@ -94,7 +94,7 @@ class EventRecords:
             if 0 < length <= _LARGEST_CHECKED:
                 rows = np.frombuffer(b"".join(batch[index].data for index in indices), np.uint8).reshape(-1, length)
                 stored = np.array([batch[index].checksum for index in indices])
-                damaged.update(np.array(indices)[checksums(rows) != stored].tolist())
+                damaged.update(np.array(indices)[checksums_of_rows(rows) != stored].tolist())
         self._damaged += len(damaged)
         yield from ((record.at, record.data) for index, record in enumerate(batch) if index not in damaged)
 
@@ -124,4 +124,4 @@ def record_at(file: Path, at: int, *, checked: bool) -> bytes:
 @lru_cache(maxsize=4096)
 def _is_head(head: bytes) -> bool:
     """Whether the checksum of a record's length is right."""
-    return bool(checksums(np.frombuffer(head[:8], np.uint8)[None])[0] == _HEAD.unpack(head)[1])
+    return bool(checksums_of_rows(np.frombuffer(head[:8], np.uint8)[None])[0] == _HEAD.unpack(head)[1])

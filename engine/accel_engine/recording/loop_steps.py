@@ -60,8 +60,11 @@ class LoopSteps:
         self._calls = 0
         self._epoch: int | None = None
         self._counts_from_zero = False
+        self._epoch_comes_last = False  # an epoch's number is logged after its steps
         self._epoch_began = clock.now()
+        self._epoch_stop = first_step
         self._sums: dict[str, tuple[float, int]] = {}
+        self._open: dict[str, tuple[float, int]] = {}  # sums that may be of the epoch whose number is logged next
 
     def items(self, logged: Sequence[LoggedRow]) -> Iterator[PendingSteps | Event]:
         """The items to write for logged rows.
@@ -110,6 +113,10 @@ class LoopSteps:
 
     def end_epoch(self) -> Iterator[Event]:
         """End the epoch that is being logged, if there is one."""
+        self._close_sums()
+        yield from self._end_epoch()
+
+    def _end_epoch(self) -> Iterator[Event]:
         if self._epoch is None or self._began is None:
             return
         means = {name: total / count for name, (total, count) in self._sums.items()}
@@ -121,10 +128,17 @@ class LoopSteps:
         yield EpochEnded(
             time=self._epoch_began,
             epoch=self.epochs,
-            step=self._step + 1,
+            step=self._epoch_stop,
             metrics=means,
             seconds=self._epoch_began - began,
         )
+
+    def _close_sums(self) -> None:
+        """Let all values so far belong to the epoch that is being logged."""
+        for name, (total, count) in self._open.items():
+            before, count_before = self._sums.get(name, (0.0, 0))
+            self._sums[name] = before + total, count_before + count
+        self._open, self._epoch_stop = {}, self._step + 1
 
     def take_warnings(self) -> list[Warned]:
         """The warnings since the last call."""
@@ -149,22 +163,28 @@ class LoopSteps:
     def _add(self, step: int, time: float, values: Mapping[str, Any]) -> Iterator[PendingSteps | Event]:
         """Add the values of a step; the rows are written before an event that belongs after them."""
         epoch, series, validated = self._sorted(values)
+        if step > self._step and not self._epoch_comes_last:
+            self._close_sums()
         if epoch is not None and epoch != self._epoch:
+            if self._epoch is None:
+                self._epoch_comes_last = self._began is not None and self._began[0] < step
             yield from self._take_rows()
-            yield from self.end_epoch()
+            yield from self._end_epoch()
             self._epoch = epoch
         self._step = step
         if series:
             self._add_row(step, time, series)
+        if epoch is not None:
+            self._close_sums()
         if validated:
             yield from self._take_rows()
             self.metrics |= {VALIDATION_PREFIX + name: value for name, value in validated.items()}
-            yield Validated(time=time, epoch=self.epochs, step=step, metrics=validated, seconds=0.0)
+            yield Validated(time=time, epoch=self.epochs, step=step + 1, metrics=validated, seconds=0.0)
 
     def _add_row(self, step: int, time: float, series: dict[str, float]) -> None:
         for name, value in series.items():
-            total, count = self._sums.get(name, (0.0, 0))
-            self._sums[name] = total + value, count + 1
+            total, count = self._open.get(name, (0.0, 0))
+            self._open[name] = total + value, count + 1
         last = self._rows[-1] if self._rows else self._written
         if last and last.step == step:
             time, series = last.time, {**last.values, **series}

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.crc32c import Rows, checksum, checksums
+from accel_engine.crc32c import Rows, checksum, checksums_of_rows
 from accel_engine.protobuf import bytes_field, double_field, integer_field, length_prefix, text_field
 
 _WALL_TIME, _STEP, _FILE_VERSION, _SUMMARY, _SESSION_LOG = 1, 2, 3, 5, 7  # fields of Event
@@ -109,9 +109,9 @@ def _events(
 def _framed(rows: Rows) -> bytes:
     count, length = rows.shape
     head = _same(struct.pack("<Q", length), 1)
-    frame = np.concatenate([head, _bytes(checksums(head))], axis=1)
+    frame = np.concatenate([head, _bytes(checksums_of_rows(head))], axis=1)
     return np.concatenate(
-        [np.broadcast_to(frame, (count, frame.shape[1])), rows, _bytes(checksums(rows))], axis=1
+        [np.broadcast_to(frame, (count, frame.shape[1])), rows, _bytes(checksums_of_rows(rows))], axis=1
     ).tobytes()
 
 

@@ -37,7 +37,7 @@ def opened_once(run: Path, step: int, make: Callable[[], ModelT], is_of_run: Cal
         return make()
     state = run.resolve(), step, _state_of_files(run)
     if _last is None or _last[0] != state:
-        forget()
+        forget_kept_model()
         made = make()
         if not is_of_run(made):
             return made
@@ -45,7 +45,7 @@ def opened_once(run: Path, step: int, make: Callable[[], ModelT], is_of_run: Cal
     return cast(ModelT, _last[1])
 
 
-def forget() -> None:
+def forget_kept_model() -> None:
     """Free the kept model, before another one is opened."""
     global _last
     if _last is not None:

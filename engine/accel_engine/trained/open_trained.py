@@ -33,7 +33,7 @@ from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.trained.file_data import load_for
-from accel_engine.trained.kept_model import forget, opened_once
+from accel_engine.trained.kept_model import forget_kept_model, opened_once
 from accel_engine.trained.model_file import describe_file
 from accel_engine.trained.outputs import OutputForm, output_forms
 from accel_engine.trained.run_data import OpenedData, form_of_data, load_data
@@ -135,8 +135,9 @@ def open_trained(
 
     Args:
         reference: The directory of its run; or a plan that names the file of a model, and data.
-        data: Data to use, as a plan names it; empty for the run's or the plan's own; ``None`` for no examples: then a
-            run's data is read only where nothing else describes it, such as the words of texts.
+        data: Data to use instead of a run's, as a plan names it; empty for the run's own; ``None`` for no examples:
+            then a run's data is read only where nothing else describes it, such as the words of texts. With a plan,
+            its own data is used unless this is ``None``.
         split: One of :data:`accel_engine.trained.run_data.SPLITS`.
         checkpoint: Of a run: see :func:`accel_engine.run.history.chosen_checkpoint.chosen_step`.
         keeps_raw: Whether the raw rows of a table are needed.
@@ -162,7 +163,7 @@ def open_trained(
     if data is None:
         trained = opened_once(reference, step, restore, lambda made: made.recorded_form is not None)
     else:
-        forget()
+        forget_kept_model()
         trained = restore()
     return replace(trained, notes=(*notes, *trained.notes))
 
@@ -191,7 +192,7 @@ def _restore_run(
     trained = _trained_model(reference.name, step, model, source, recorded)
     with whole_checkpoint(reference / CHECKPOINTS, step) as path:
         restore_weights(model, path, averages=True)
-    return replace(trained, notes=(*notes, *source.notes))
+    return replace(trained, notes=(*notes, *source.notes))  # what else there is to note, the run said in training
 
 
 def _built(source: OpenedData) -> keras.Model:

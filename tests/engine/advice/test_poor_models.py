@@ -7,8 +7,18 @@ import numpy as np
 import pytest
 
 from accel_engine.advice import Finding, Recorded, find_troubles, quality
+from accel_engine.advice.quality.learning import learning_of
 from accel_engine.advice.quality.regularization import LARGEST_DECAY, weight_decay
-from accel_engine.events import EpochEnded, Outcome, PartStarted, Phase, PhaseChanged, Recovered, RunEnded
+from accel_engine.events import (
+    EpochEnded,
+    LearningRateChanged,
+    Outcome,
+    PartStarted,
+    Phase,
+    PhaseChanged,
+    Recovered,
+    RunEnded,
+)
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
 from accel_engine.run.store.steps import TIME
@@ -94,6 +104,12 @@ def varying(slope: float, level: float = 0.4, count: int = 50) -> np.ndarray:
     at = np.arange(count)
     falls = level + 0.6 * np.exp(-at / 3) * (level < 0.5) + slope * np.maximum(0, at - 8)
     return np.asarray(falls + 0.04 * np.random.default_rng(1).normal(size=count))
+
+
+def vanishing(norm: float) -> Recorded:
+    """A run whose first layer has gradients of a norm, and whose last layer has some of norm 1."""
+    norms = {"": 1.0, "_a": norm, "_b": 1e-3, "_c": 1.0}
+    return learned(flat(100), **{f"gradient_norm{layer}": np.full(100, each) for layer, each in norms.items()})
 
 
 def failed(reason: str) -> RunEnded:
@@ -291,11 +307,7 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         "constant-output",
     ),
     "vanishing gradients": (
-        learned(
-            flat(100),
-            gradient_norm=np.ones(100),
-            **{f"gradient_norm_{layer}": np.full(100, norm) for layer, norm in (("a", 1e-7), ("b", 1e-3), ("c", 1.0))},
-        ),
+        vanishing(1e-7),
         "vanishing-gradients",
     ),
     "exploding gradients": (
@@ -518,6 +530,17 @@ def test_only_the_latest_part_of_a_script_counts() -> None:
     assert ids(run) == []
 
 
+@pytest.mark.parametrize("as_series", [True, False])
+def test_a_part_is_judged_by_its_own_learning_rate(as_series: bool) -> None:
+    rates = {"learning_rate": np.repeat([0.5, 1e-3], 200)} if as_series else {}
+    changed = [LearningRateChanged(time=0.0, step=step, learning_rate=rate) for step, rate in ((0, 0.5), (200, 1e-3))]
+    part = PartStarted(time=0.0, part=2, name="b", step=200, epoch=10)
+    run = learned(np.full(400, 2.3), kind="script", more=[part, *changed], **rates)
+
+    assert learning_of(run).highest_rate == pytest.approx(1e-3)
+    assert "learning-rate-high" not in ids(run)
+
+
 def epochs_of(*steps: int) -> list[EpochEnded]:
     return [EpochEnded(time=0.0, epoch=1, step=step, metrics={"loss": 1.0}, seconds=1.0) for step in steps]
 
@@ -548,6 +571,20 @@ def part_of(number: int, step: int) -> PartStarted:
 def test_the_epochs_of_each_part_of_a_script_are_compared(events: list[Any], evidence: list[str]) -> None:
     run = learned(kind="script")
     assert [each.text for finding in found(replace(run, events=events)) for each in finding.evidence] == evidence
+
+
+@pytest.mark.parametrize(
+    ("norm", "cost"),
+    [
+        (4e-4, "the gradient of layer a is 2500 times smaller than that of the last layers"),
+        (1e-40, "the gradient of layer a is 1e40 times smaller than that of the last layers"),
+        (0.0, "layer a has no gradient in half of the steps or more"),
+    ],
+)
+def test_the_cost_of_vanishing_gradients_is_how_small_they_are(norm: float, cost: str) -> None:
+    (finding,) = found(vanishing(norm))
+
+    assert (finding.id, finding.cost) == ("vanishing-gradients", cost)
 
 
 def test_the_cost_of_late_stopping_is_in_hours() -> None:

@@ -10,7 +10,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tensorboard.util.tensor_util import make_tensor_proto
 
-from accel_engine.crc32c import checksums
+from accel_engine.crc32c import checksums_of_rows
 
 
 def framed(data: bytes) -> bytes:
@@ -20,7 +20,7 @@ def framed(data: bytes) -> bytes:
 
 
 def _checksum(data: bytes) -> bytes:
-    return struct.pack("<I", int(checksums(np.frombuffer(data, np.uint8)[None])[0]))
+    return struct.pack("<I", int(checksums_of_rows(np.frombuffer(data, np.uint8)[None])[0]))
 
 
 def old(tag: str, step: int, value: float, time: float) -> Event:

@@ -143,7 +143,7 @@ def test_metrics_of_validation_are_validations() -> None:
         run.log(9, {"loss": 0.5, "val/Acc@1": 0.75, "val_loss": 0.25, "validation_f1": [0.1, 0.2]})
 
     (event,) = Read(run.directory).all(Validated)
-    assert (event.step, event.metrics) == (9, {"acc_1": 0.75, "loss": 0.25, "f1_0": 0.1, "f1_1": 0.2})
+    assert (event.step, event.metrics) == (10, {"acc_1": 0.75, "loss": 0.25, "f1_0": 0.1, "f1_1": 0.2})
     assert ended(run).metrics == {f"validation_{name}": value for name, value in event.metrics.items()}
     assert Read(run.directory).names == {"loss"}
 

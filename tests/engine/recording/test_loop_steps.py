@@ -127,7 +127,7 @@ def test_epochs_have_means_and_times_and_follow_those_of_the_run(monkeypatch: py
         EpochEnded(time=15.0, epoch=9, step=103, metrics={"loss": 1.0}, seconds=3.0),
     ]
     (validated,) = (event for event in found if isinstance(event, Validated))
-    assert (validated.time, validated.epoch, validated.step, validated.seconds) == (2.0, 7, 101, 0.0)
+    assert (validated.time, validated.epoch, validated.step, validated.seconds) == (2.0, 7, 102, 0.0)
     assert steps.epochs == 9
     assert steps.metrics == {"loss": 1.0, "validation_loss": 0.5}
     kinds = [type(item) for item in found]
@@ -141,6 +141,30 @@ def test_epochs_count_from_zero_if_the_first_is_zero() -> None:
             event for epoch in range(3) for event in rows((epoch, 1.0, {"a": 1.0, "epoch": first + epoch}), of=steps)
         ]
         assert [event.epoch for event in found if isinstance(event, EpochEnded)] == [4, 5]
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["a call of its own", "with the last step"])
+def test_an_epoch_whose_number_comes_last_has_the_steps_before_it(within: bool) -> None:
+    steps = LoopSteps(0, 0)
+    logged: list[tuple[int, float, dict[str, Any]]] = []
+    for step in range(30):
+        loss, number = {"loss": 3.0 - step // 10}, {"val_loss": 1.0, "epoch": step // 10}
+        ends = step % 10 == 9
+        logged.append((step, 1.0, loss | number if within and ends else loss))
+        logged += [] if within or not ends else [(step, 1.0, number)]
+    found = [*rows(*logged, of=steps), *steps.end_epoch()]
+
+    ended = [(each.epoch, each.step, each.metrics) for each in found if isinstance(each, EpochEnded)]
+    assert ended == [(epoch, 10 * epoch, {"loss": 4.0 - epoch}) for epoch in (1, 2, 3)]
+
+
+def test_an_epoch_begins_with_the_step_that_its_number_is_logged_for() -> None:
+    steps = LoopSteps(0, 0)
+    logged = [(step, 1.0, each) for step in range(6) for each in ({"loss": step // 3 + 1.0}, {"epoch": step // 3})]
+    found = [*rows(*logged, of=steps), *steps.end_epoch()]
+
+    ended = [(each.epoch, each.step, each.metrics) for each in found if isinstance(each, EpochEnded)]
+    assert ended == [(1, 3, {"loss": 1.0}), (2, 6, {"loss": 2.0})]
 
 
 @pytest.mark.parametrize("epoch", [math.nan, math.inf, np.arange(2)])

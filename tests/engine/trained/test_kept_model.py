@@ -20,7 +20,7 @@ def _keeping(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(kept_model, "_keeps", False)
     kept_model.begin_request()
     yield
-    kept_model.forget()
+    kept_model.forget_kept_model()
 
 
 @pytest.mark.usefixtures("_keeping")

@@ -143,7 +143,8 @@ def test_runs_without_steps_and_lost_ones_have_a_report(home: Path) -> None:
 def test_the_run_of_a_script_has_its_command(home: Path) -> None:
     script = FakeScript().begin().begin_part("cnn")
     script.train(100)
-    page_of(script.directory, "accel-tui run train.py -- --lr 3")
+    page = page_of(script.directory, "accel-tui run train.py -- --lr 3")
+    assert "accel-tui run accel-tui run" not in page.words
 
 
 def test_a_bench_is_charted_by_batch_size(home: Path) -> None:

@@ -268,7 +268,7 @@ def _environment(state: RunState, machine: list[tuple[str, str]]) -> Iterator[tu
 def _commands(info: RunInfo) -> Iterator[Html]:
     """The commands that repeat the run, and that show it."""
     if info.script:
-        command = f"accel-tui run {info.script}" if info.launched else info.script
+        command = info.script
     elif info.plan is not None and info.has_engine:
         command = info.plan.command()
     else:

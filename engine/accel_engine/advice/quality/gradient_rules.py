@@ -1,4 +1,4 @@
-"""Gradients that vanish or explode on their way through the layers, where the plan records them."""
+"""Gradients that vanish on their way through the layers, or explode at some steps, where the plan records them."""
 
 from collections.abc import Iterator
 
@@ -9,14 +9,16 @@ from accel_engine.advice.quality.findings import quality_finding, set_field, tex
 from accel_engine.advice.quality.learning import Learning
 from accel_engine.plan.plan_checks import CLIPPING
 from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
+from accel_engine.words import numbers
 
 VANISHED = 1e-3
-"""The largest norm of the gradients of the first layers over the last ones', below which they hardly learn."""
+"""The largest norm of the gradients of the first layers over the last ones', below which they have vanished."""
 
 EXPLODED = 100.0
-"""The largest norm of all gradients over the median one."""
+"""The norm of all gradients at a step over the median of all steps, above which they have exploded."""
 
 MIN_STEPS = 20
+"""Points of a curve that a median needs; as many at its beginning, as of a warm-up, may be large."""
 
 
 def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
@@ -28,7 +30,8 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
     known = {name: norm for name, norm in norms.items() if norm is not None}
     if len(known) < 3:
         return
-    # All of the first third: the keys of an attention, for example, have small gradients anywhere in a healthy model.
+    # Even the largest norm of the first third must be small: the keys of an attention, for example, have small
+    # gradients anywhere in a healthy model.
     early = list(known)[: max(1, len(known) // 3)]
     name = max(early, key=lambda each: known[each])
     lowest, last = known[name], max(list(known.values())[-2:])
@@ -46,7 +49,9 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
                 (learning.first, learning.stop),
             )
         ],
-        f"layer {layer} learns {last / max(lowest, 1e-30):,.0f} times slower than the last ones, if at all",
+        f"the gradient of layer {layer} is {numbers.metric(last / lowest)} times smaller than that of the last layers"
+        if lowest
+        else f"layer {layer} has no gradient in half of the steps or more",
         [
             text_cure(
                 "Use ReLU or GELU instead of sigmoid and tanh in hidden layers, batch or layer normalization, and "
@@ -74,8 +79,8 @@ def exploding_gradients(learning: Learning) -> Iterator[Finding]:
         "Some gradients are far larger than the others",
         [
             Evidence(
-                f"in {len(high)} places, first at step {step:,}, the norm of the gradient is over {EXPLODED:g} times "
-                f"its median of {middle:.3g}",
+                f"the norm of the gradient is over {EXPLODED:g} times its median of {middle:.3g} at {len(high)} points "
+                f"of the curve, first at step {step:,}",
                 GRADIENT_NORM,
                 (step, step + norms.width),
             )

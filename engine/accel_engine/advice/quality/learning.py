@@ -191,11 +191,11 @@ class Learning:
 
     @property
     def highest_rate(self) -> float | None:
-        """The highest learning rate of the whole run; ``None`` if unknown."""
-        series = self.recorded.of(LEARNING_RATE)
+        """The highest learning rate of this part; ``None`` if unknown."""
+        series = self.recorded.of(LEARNING_RATE).between(self.first, self.recorded.steps + 1)
         if len(series):
             return float(series.high.max())
-        changed = self.recorded.all(LearningRateChanged)
+        changed = [each for each in self.recorded.all(LearningRateChanged) if each.step >= self.first]
         return max((each.learning_rate for each in changed), default=None)
 
     @property

@@ -12,7 +12,7 @@ from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.words.numbers import percent
 
 SORTED_SHARE = 0.5
-"""Neighbouring examples of the same class, from their share by chance, 0, to all, 1."""
+"""From which share of equal neighbours examples are sorted by class: 0 is the share by chance, 1 is all."""
 
 REPEATED = 0.5
 """Share of the variance of the loss within epochs that repeats in each of them."""
@@ -21,7 +21,7 @@ PATTERN_SIZE = 0.05
 """Standard deviation of what repeats, over the mean loss."""
 
 SMOOTH = 0.3
-"""Correlation of neighbours in what repeats, from which it is smooth, plus an allowance for few steps."""
+"""Correlation of neighbours in what repeats, from which it is smooth; 1.7 / √steps more, as it varies by chance."""
 
 MIN_STEPS = 12
 """Steps of an epoch in which a pattern can be seen."""
@@ -34,6 +34,7 @@ def not_shuffled(learning: Learning) -> Iterator[Finding]:
     if is_off and profile is not None and profile.class_runs is not None:
         counts = np.array(profile.classes, float)
         chance = float(np.sum((counts / counts.sum()) ** 2)) if counts.sum() else 1.0
+        # where nearly all are of one class, neighbours are equal in any order
         if profile.class_runs > chance + SORTED_SHARE * (1 - chance) and chance < 0.9:
             evidence.append(
                 Evidence(
@@ -67,12 +68,13 @@ def _repeating_pattern(learning: Learning) -> Evidence | None:
     loss, name = learning.loss, learning.loss_name
     ends = [each.step for each in learning.epochs]
     lengths = np.diff([learning.first, *ends])
+    # a mean loss begins anew in each epoch, and so repeats
     if len(ends) < 3 or len(set(lengths.tolist())) != 1 or name != "loss":
         return None
     steps = int(lengths[0])
     rates = learning.recorded.of(LEARNING_RATE).between(ends[0], ends[1])
     if len(rates) and (np.diff(rates.mean) > 0).any():
-        return None  # a rate that rises and falls in each epoch
+        return None  # where the rate rises within an epoch, the loss may follow it
     if loss.width > 1 or steps < MIN_STEPS or len(loss) < 3 * steps or int(loss.first[0]) != learning.first:
         return None
     count = len(loss) // steps
@@ -92,6 +94,6 @@ def _repeating_pattern(learning: Learning) -> Evidence | None:
     worst = int(np.argmax(pattern))
     return of_loss(
         learning,
-        f"{percent(repeated, 0)} of how the loss varies within an epoch is the same in each of {count} epochs; it is "
-        f"highest about step {worst:,} of {steps:,}",
+        f"{percent(repeated, 0)} of the variation of the loss within an epoch recurs in each of {count} epochs; the "
+        f"loss is highest about step {worst:,} of {steps:,}",
     )

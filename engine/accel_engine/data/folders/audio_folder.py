@@ -47,7 +47,7 @@ class SoundWindow(str):
 
 
 _COUNTED = SoundHeader(0, 0, 0)
-"""Instead of the header of a sound, of all its windows but the first one, so that it counts once."""
+"""Returned as the header of all windows of a sound but the first, so that the sound counts once."""
 
 
 @dataclass
@@ -58,8 +58,8 @@ class SoundForm(ClassFileForm[SoundHeader]):
     """Number of samples."""
     sample_rate: int
     """Samples per second."""
-    reason: str = ""
-    """Why they are cut."""
+    hint: str = ""
+    """What the note that they are cut ends with; empty where the plan gives the length."""
     divides: bool = False
     """Whether each window of a sound of at least two windows is an example; otherwise the loudest one is."""
     dtype = "float32"
@@ -67,7 +67,9 @@ class SoundForm(ClassFileForm[SoundHeader]):
 
     @classmethod
     def of(cls, seen: FilesSeen[str, SoundHeader], options: DataOptions) -> Self:
-        """The most common sample rate, and the length of the longest sound, but for one in a hundred.
+        """The most common sample rate, and the length of the longest sound, but for one in a hundred; or the window.
+
+        Sounds are divided if the median one has two windows, and all files were looked at.
 
         Raises:
             DataError: The sounds are too long.
@@ -85,7 +87,9 @@ class SoundForm(ClassFileForm[SoundHeader]):
             return cls(options.window, rate, divides=are_long and not seen.is_sampled)
         samples = lengths[-1 - int(CUT * len(lengths))]
         if samples > MOST_SAMPLES:
-            raise DataError(f"the sounds are too long, {samples:,} samples: choose a number with window")
+            raise DataError(
+                f"the sounds are too long, {samples:,} samples: set window to at most {MOST_SAMPLES:,} samples"
+            )
         return cls(samples, rate, " (change it with window)")
 
     def __post_init__(self) -> None:
@@ -98,7 +102,7 @@ class SoundForm(ClassFileForm[SoundHeader]):
 
     @classmethod
     def check(cls, file: str) -> SoundHeader:
-        """The header of a sound whose end is there."""
+        """The header of a sound that is not truncated."""
         return sound_header(Path(file))
 
     def read(self, file: str) -> tuple[npt.NDArray[Any], SoundHeader]:
@@ -134,7 +138,7 @@ class SoundForm(ClassFileForm[SoundHeader]):
             "resampled": f"to {self.sample_rate:,} samples per second",
             "padded": f"with silence to {all_are}",
             "divided": f"into {windows:,} windows of {all_are}, an example each; no sound is in two splits",
-            "cut": f"to their loudest {all_are}, without {100 * lost / max(1, total):.2g}% of all sound{self.reason}",
+            "cut": f"to their loudest {all_are}, without {100 * lost / max(1, total):.2g}% of all sound{self.hint}",
         }
         return tuple(
             Change(verb, "sounds", counts[verb], headers.total(), detail, is_sampled)

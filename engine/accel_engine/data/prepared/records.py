@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.crc32c import checksums, checksums_of
+from accel_engine.crc32c import checksums_of, checksums_of_rows
 from accel_engine.data.prepared.columns import Rows
 from accel_engine.errors import DataError, file_errors
 from accel_engine.files import regular
@@ -172,7 +172,9 @@ def _is_head(start: bytes) -> bool:
     """Whether the checksum of a record's length is right."""
     if len(start) < _BEFORE:
         return False
-    return bool(checksums(np.frombuffer(start, np.uint8, 8)[np.newaxis])[0] == struct.unpack_from("<I", start, 8)[0])
+    return bool(
+        checksums_of_rows(np.frombuffer(start, np.uint8, 8)[np.newaxis])[0] == struct.unpack_from("<I", start, 8)[0]
+    )
 
 
 def _content(path: Path, limit: int | None = None) -> Bytes:
@@ -211,7 +213,7 @@ def _find_records(
     places = np.array(found, np.int64).reshape(-1, 2)
     heads = np.frombuffer(b"".join(view[first - _BEFORE : first] for first in places[:, 0].tolist()), np.uint8)
     heads = heads.reshape(-1, _BEFORE)
-    right = checksums(heads[:, :8]) == np.ascontiguousarray(heads[:, 8:]).view("<u4")[:, 0]
+    right = checksums_of_rows(heads[:, :8]) == np.ascontiguousarray(heads[:, 8:]).view("<u4")[:, 0]
     if not right.all():
         raise DataError(_damaged(name, int(np.argmin(right))))
     return places, at >= end

@@ -28,10 +28,10 @@ MAX_WORST = 64
 """Examples that are stored at most, with the highest loss first; of larger ones such as curves, 24."""
 
 MAX_UNITS = 8
-"""Numbers of an output whose points are stored."""
+"""Numbers of an output whose points are stored; series whose forecasts are reported."""
 
 MAX_REGRESSION_POINTS = 2000
-"""Points of each."""
+"""Points of each of these numbers."""
 
 RESIDUAL_BINS = 60
 """Bins of a histogram of residuals or errors."""
@@ -67,7 +67,7 @@ class SamplePrediction(Example):
     """Probability of the true class."""
 
     @property
-    def correct(self) -> bool:
+    def is_correct(self) -> bool:
         """Whether the predicted class is the true one."""
         return self.predicted == self.label
 
@@ -85,7 +85,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
-    """Base of all reports."""
+    """Base of all reports. None equals another one, so that a page also shows a later one with the same figures."""
 
     output: Text = ""
     """Name of the model's output; empty if there is only one."""
@@ -192,7 +192,10 @@ class ReconstructionReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SequenceReport(Report):
-    """A class for each token; the next token for a language model. All views are ``Tokens``, or inputs ``Text``."""
+    """A class for each token; the next token for a language model.
+
+    All views are ``Tokens``, or inputs ``views.Text``.
+    """
 
     names: tuple[Text, ...] = ()
     """Class names, or the vocabulary; empty if unknown."""
@@ -222,7 +225,8 @@ class ForecastReport(Report):
     names: tuple[Text, ...]
     """Names of the series that are forecast, at most :data:`MAX_UNITS`."""
     mae: npt.NDArray[np.float64]
-    """Mean absolute error at each step ahead, float64 ``[len(names), horizon]``, for at most 512 steps."""
+    """Mean absolute error at each step ahead, float64 ``[len(names), horizon]``, for the first
+    :data:`.views.MAX_POINTS` steps."""
     baseline: npt.NDArray[np.float64] | None = None
     """The same for a forecast that repeats the last known value; ``None`` if that is not in the input."""
     mean_mae: Number
@@ -233,7 +237,7 @@ class ForecastReport(Report):
     """Examples whose loss is NaN or infinite."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CustomReport(Report):
     """An output that cannot be interpreted; ``reason`` says why."""
 

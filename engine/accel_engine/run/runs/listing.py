@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, RunStarted, Validated, WorkersMet
+from accel_engine.events import EpochEnded, ModelBuilt, PartStarted, RunEnded, RunStarted, Validated, WorkersMet
 from accel_engine.json_values import convert
 from accel_engine.run.directory.run_paths import (
     host_function,
@@ -35,7 +35,7 @@ from accel_engine.user_paths import is_directory, is_file
 
 _Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
 
-_KINDS = (RunStarted, WorkersMet, ModelBuilt, EpochEnded, Validated, RunEnded)
+_KINDS = (RunStarted, WorkersMet, PartStarted, ModelBuilt, EpochEnded, Validated, RunEnded)
 """The events that a summary follows from."""
 
 _BUCKETS = 64
@@ -70,7 +70,8 @@ class RunSummary:
     """The latest values: the means of the last epoch (see ``of_epoch``), and of the last validation, which are
     prefixed with ``validation_``."""
     of_epoch: bool = False
-    """Whether an epoch has ended. If not, ``metrics`` has the last value of each series in place of means."""
+    """Whether an epoch has ended; one of its latest part, if that is no ``fit`` of a script. If not, ``metrics`` has
+    the last value of each series in place of means."""
     monitor: str = ""
     """The metric that counts, such as ``validation_accuracy``."""
     best: float | None = None
@@ -251,20 +252,23 @@ def summarize(directory: Path) -> RunSummary:
             info, checkpoint = read_info(database), latest_checkpoint(directory)
             history = stored_history(database, *_KINDS)
             ended, validated = history.ended, history.validated
-            of_epoch = bool(history.ended_epochs)
+            steps = database.chunk_from_end()[1]
+            first = _loop_start(history, steps)
+            of_epoch = any(each.step > first for each in history.ended_epochs)
             metrics = history.metrics | (ended.metrics if ended else {})
             if not (of_epoch or info.bench):
-                metrics = _last_values(database) | metrics
+                last = _last_values(database, first)
+                metrics = metrics | last if first else last | metrics  # those before are of another part
             monitor = _monitor(history, info, metrics)
             return RunSummary(
                 directory.name,
                 directory,
                 info,
-                steps=database.chunk_from_end()[1],
+                steps=steps,
                 metrics=metrics,
                 of_epoch=of_epoch,
                 monitor=monitor,
-                best=_best(database, info, history, monitor, metrics),
+                best=_best(database, info, history, monitor, metrics, first),
                 curve=thinned([value for _, value in history.points(monitor)], CURVE_POINTS),
                 baseline=validated.baseline if validated else {},
                 baseline_name=validated.baseline_name if validated else "",
@@ -320,16 +324,26 @@ def _monitor(history: History, info: RunInfo, metrics: Mapping[str, float]) -> s
     return choose_monitor(wanted or info.monitor, trained, validated, task)
 
 
+def _loop_start(history: History, steps: int) -> int:
+    """The first step of the part that took the last one, if it is no ``fit``, which has epochs; else 0."""
+    part = history.part_at(steps - 1)
+    return part.started.step if part and not (part.built and part.built.epochs) else 0
+
+
 def _best(
-    database: RunDatabase, info: RunInfo, history: History, monitor: str, metrics: Mapping[str, float]
+    database: RunDatabase, info: RunInfo, history: History, monitor: str, metrics: Mapping[str, float], first: int
 ) -> float | None:
-    """The best value of a metric over all epochs; of a run without epochs, such as a script's loop, over all steps."""
-    points = history.points(monitor)
+    """The best value of a metric over all epochs from a step on; without epochs, as in a script's loop, over all steps.
+
+    A metric that has no value from there on has its best value before.
+    """
+    own = points = tuple(each for each in history.points(monitor) if each[0] > first)
     if not points and not info.bench and not monitor.startswith(VALIDATION_PREFIX):
         if history.built and history.built.epochs:
             return None  # no epoch has ended
-        points = tuple((0, value) for value in _extremes(database, monitor))
-    if not history.points(monitor) and monitor in metrics:
+        points = tuple((0, value) for value in _extremes(database, monitor, first))
+    points = points or history.points(monitor)
+    if not own and monitor in metrics:
         points += ((0, metrics[monitor]),)
     best = best_point(points, monitor, info.plan_values)
     return best[1] if best else None
@@ -341,21 +355,25 @@ def thinned(values: Sequence[float], most: int) -> tuple[float, ...]:
     return tuple(values[(index + 1) * len(values) // count - 1] for index in range(count))
 
 
-def _extremes(database: RunDatabase, name: str) -> tuple[float, ...]:
-    """The lowest and the highest finite value of each of a series' buckets; empty without one."""
+def _extremes(database: RunDatabase, name: str, first: int) -> tuple[float, ...]:
+    """The lowest and the highest finite value of each of a series' buckets from a step on; empty without one."""
     from accel_engine.run.store.downsampled_steps import read_range  # which imports NumPy
 
     stop = database.chunk_from_end()[1]
-    width = 1 << max(0, stop.bit_length() - _BUCKETS.bit_length())
-    buckets = read_range(database, 0, stop, width, [name] if name in database.series() else []).series.get(name)
-    return () if buckets is None else (*map(float, buckets["low"]), *map(float, buckets["high"]))
+    width = 1 << max(0, (stop - first).bit_length() - _BUCKETS.bit_length())
+    whole = -(-first // width) * width
+    values: list[float] = []
+    for begin, end, wide in ((first, whole, 1), (whole, stop, width)) if name in database.series() else ():
+        buckets = read_range(database, begin, end, wide, [name]).series.get(name)
+        values += [] if buckets is None else [*map(float, buckets["low"]), *map(float, buckets["high"])]
+    return tuple(values)
 
 
-def _last_values(database: RunDatabase) -> dict[str, float]:
-    """The last finite value of each series but the learning rate."""
+def _last_values(database: RunDatabase, first: int) -> dict[str, float]:
+    """The last finite value of each series but the learning rate, from a step on."""
     values: dict[str, float] = {}
     for name in database.series():
-        for packed in () if name == LEARNING_RATE else database.latest_values(name, _LAST_CHUNKS):
+        for packed in () if name == LEARNING_RATE else database.latest_values(name, _LAST_CHUNKS, first):
             if finite := [value for value in array("f", packed) if isfinite(value)]:
                 values[name] = finite[-1]
                 break

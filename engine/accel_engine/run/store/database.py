@@ -224,9 +224,16 @@ class RunDatabase(CommandDatabase):
         )
         return list(self._chunks(series, condition, last, first))
 
-    def latest_values(self, name: str, limit: int) -> Iterator[bytes]:
-        """The packed values of a series in each of the last ``limit`` chunks that have it, newest first."""
-        rows = self._chunks([name], f'WHERE "{name}" NOT NULL ORDER BY id DESC LIMIT ?', limit)
+    def latest_values(self, name: str, limit: int, first: int = 0) -> Iterator[bytes]:
+        """The packed values of a series in each of the last ``limit`` chunks that have it, newest first.
+
+        Args:
+            name: The series.
+            limit: Maximum number of chunks.
+            first: The least first step of a chunk.
+        """
+        condition = f'WHERE "{name}" NOT NULL AND first_step >= ? ORDER BY id DESC LIMIT ?'
+        rows = self._chunks([name], condition, first, limit)
         return (packed for row in rows for packed in row.series if packed)
 
     def _chunks(

@@ -242,7 +242,7 @@ def _visible(inventory: Inventory) -> tuple[str, ...]:
     if inventory.why_unavailable("gpu"):  # these are TensorFlow's
         return tuple(gpu.id for gpu in inventory.of_kind("gpu"))
     count, every = len(tf.config.list_physical_devices("GPU")), inventory.of_kind("gpu")
-    found = [visible_gpus(os.environ, every, numbers_lost=numbers_lost) for numbers_lost in (False, True)]
+    found = [visible_gpus(os.environ, every, with_faulty=with_faulty) for with_faulty in (False, True)]
     shown = next((shown for shown in found if len(shown) == count), found[0][:count])
     return tuple(gpu.id for gpu in shown)
 

@@ -10,7 +10,7 @@ import keras
 from accel_engine.requests.describe_model import ModelBlock
 
 _ATTACHED = ("Normalization", "Dropout", "Activation", "ReLU", "ELU", "Pooling", "Flatten", "Reshape", "Softmax")
-"""Parts of names of layers that belong to the block before them; others begin one."""
+"""Parts of the class names of layers that belong to the block before them; others begin one."""
 
 _AFTER_BRANCHES = ("Activation", "ReLU")
 """The same for layers that belong to a block with branches."""
@@ -25,7 +25,7 @@ def model_blocks(model: keras.Model) -> tuple[tuple[ModelBlock, ...], bool]:
     A block with branches reaches from where they begin to where one tensor joins them, as around a residual connection.
     If Keras does not know a model's connections, as of a subclass, a block is all layers of a class.
     """
-    operations = getattr(model, "operations", model.layers)  # also what is no layer, such as padding
+    operations = getattr(model, "operations", model.layers)  # also what is no layer, such as keras.ops.pad
     layers = [layer for layer in operations if not isinstance(layer, keras.layers.InputLayer)]
     parts = _parts(model, layers)
     if parts is None:
@@ -34,7 +34,10 @@ def model_blocks(model: keras.Model) -> tuple[tuple[ModelBlock, ...], bool]:
 
 
 def _parts(model: keras.Model, layers: Sequence[Any]) -> list[list[Any]] | None:
-    """Layers in parts between which only one tensor passes; ``None`` where the connections are unknown."""
+    """Layers in parts between which only one tensor passes.
+
+    ``None`` where the connections are unknown, or a layer has several outputs.
+    """
     if isinstance(model, keras.Sequential):
         return [[layer] for layer in layers]
     try:
@@ -62,7 +65,7 @@ def _tensors(structure: Any) -> list[Any]:
 
 
 def _joined(parts: Iterable[Sequence[Any]]) -> Iterator[ModelBlock]:
-    """Blocks of a part that does the work, and of parts that are attached to it."""
+    """Blocks of a part that is not attached, and the attached parts after it; the first one also has those before."""
     block: list[Sequence[Any]] = []
     for part in parts:
         works = any(not _has_name(each, _ATTACHED) for each in block)
@@ -111,10 +114,10 @@ def _repeated(blocks: Sequence[ModelBlock]) -> Iterator[ModelBlock]:
 def _repetitions(blocks: Sequence[ModelBlock], at: int, period: int) -> int:
     """How often the sequence of blocks at a place follows itself, at least once."""
     parts = [blocks[first : first + period] for first in range(at, len(blocks), period)]
-    return sum(1 for _ in takewhile(lambda part: _like(part) == _like(parts[0]), parts))
+    return sum(1 for _ in takewhile(lambda part: _without_parameters(part) == _without_parameters(parts[0]), parts))
 
 
-def _like(blocks: Sequence[ModelBlock]) -> list[ModelBlock]:
+def _without_parameters(blocks: Sequence[ModelBlock]) -> list[ModelBlock]:
     return [replace(block, parameters=0) for block in blocks]
 
 

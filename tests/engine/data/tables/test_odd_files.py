@@ -1,6 +1,9 @@
 """Odd files: what each must give, or the clear error."""
 
+import bz2
+import io
 import json
+import lzma
 import os
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,14 @@ from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.errors import DataError, PlanError
 
 WIDE = ",".join(f"a column with a long name {number}" for number in range(8000))
+
+
+def parquet_bytes(rows: int = 2) -> bytes:
+    """A Parquet file."""
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"a": pa.array(range(rows), pa.int64())}), file)
+    return file.getvalue()
+
 
 FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "lines end with CR": ("a,b\r1,x\r2,y\r", {"a": [1, 2], "b": ["x", "y"]}),
@@ -98,6 +109,9 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "days that are none": ("a\n2024-02-30\n2024-02-29\n", {"a": ["2024-02-30", "2024-02-29"]}),
     "empty rows at the end": ("a,b\n1,x\n,\n2,y\n,\n,\n", {"a": [1, None, 2], "b": ["x", None, "y"]}),
     "times of day": ("t,b\n08:30,x\n17:45:00.5,y\n,z\n", {"t": [30600, 63900.5, None], "b": ["x", "y", "z"]}),
+    "a header like the first bytes of Parquet": ("PAR1\tpar2\n1\tx\n", {"PAR1": [1], "par2": ["x"]}),
+    "a header almost like them": ("par1,par2\n1,x\n", {"par1": [1], "par2": ["x"]}),
+    "a header like the first bytes of bzip2": ("BZh,BZd\n1,x\n", {"BZh": [1], "BZd": ["x"]}),
     "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": ["01234", "99999"], "b": ["x", "y"]}),
 }  # fmt: skip
 
@@ -116,6 +130,10 @@ ERRORS: dict[str, tuple[str | bytes, str]] = {
     "closed by a quote, other fields": ('a,b\n"1,x\n' + "3,z\n" * 150 + '"4",w\n5,v\n', "line 2: the quote does not"),
     "no line ends": (b"x" * 5_000_000, "has no line end in its first 4.0 MiB"),
     "packed": (b"\x1f\x8b\x08\0\0\0\0\0", "is packed with gzip: unpack it first"),
+    "packed by bzip2": (bz2.compress(b"a,b\n1,2\n"), "is packed with bzip2: unpack it first"),
+    "packed by xz": (lzma.compress(b"a,b\n1,2\n"), "is packed with xz: unpack it first"),
+    "Parquet": (parquet_bytes(), "is a Parquet file: name it .parquet"),
+    "Parquet without rows": (parquet_bytes(rows=0), "is a Parquet file: name it .parquet"),
     "a workbook": (b"PK\x03\x04\x14\0", "a workbook of a spreadsheet: unpack it, or save it as CSV"),
     "a web page": ("\n<!DOCTYPE html>\n<html></html>\n", "is a web page, no table"),
     "a pointer of Git": ("version https://git-lfs.github.com/spec/v1\n", "git lfs pull fetches it"),

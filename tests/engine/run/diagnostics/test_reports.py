@@ -33,5 +33,5 @@ def test_a_prediction_of_the_true_class_is_correct() -> None:
         SamplePrediction(row=0, loss=0.0, label=label, predicted=1, confidence=0.5, true_class_probability=0.5)
         for label in (1, 2)
     )
-    assert right.correct
-    assert not wrong.correct
+    assert right.is_correct
+    assert not wrong.is_correct

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import UsageError
-from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated, Warned
+from accel_engine.events import EpochEnded, Outcome, PartStarted, RunEnded, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find_run, list_runs
 from accel_engine.run.runs import listing
+from accel_engine.run.runs.creation import create_recorded
 from accel_engine.run.store.annotations import rename_run
 from accel_engine.run.store.database import DATABASE, RunDatabase
 from recorded_run import execute, started
@@ -315,6 +316,24 @@ def test_what_came_after_the_checkpoint_of_a_continued_run_does_not_count() -> N
         run = list_runs()[0]
     assert run.best == 0.5
     assert run.metrics == {"loss": 0.2, "validation_loss": 0.5}
+
+
+def test_a_loop_without_epochs_has_its_own_values_after_a_part_with_epochs() -> None:
+    with closing(RunWriter(create_recorded({"name": "loops"}, "accel-tui run loops.py", launched=True))) as writer:
+        writer.begin()
+        writer.write_event(PartStarted(time=1.0, part=1, name="first", step=0, epoch=0))
+        writer.write_chunk(0, 1.0, 2.0, {"loss": [6.0, 0.25], "norm": [1.0, 1.0]})
+        validated = {"loss": 5.5}
+        writer.write_event(EpochEnded(time=2.0, epoch=1, step=2, metrics={"loss": 5.0, "norm": 1.0}, seconds=1.0))
+        writer.write_event(PartStarted(time=3.0, part=2, name="second", step=2, epoch=1))
+        before = list_runs()[0]
+        writer.write_chunk(2, 3.0, 4.0, {"loss": [4.0, *[3.0] * 200, 0.5, 2.0]})
+        run = list_runs()[0]
+        writer.write_event(Validated(time=2.0, epoch=1, step=2, metrics=validated, seconds=0.0))
+        judged = list_runs()[0]
+    assert (before.metrics, before.of_epoch, before.best) == ({"loss": 5.0, "norm": 1.0}, True, 5.0)
+    assert (run.metrics, run.of_epoch, run.best) == ({"loss": 2.0, "norm": 1.0}, False, 0.5)
+    assert (judged.monitor, judged.best) == ("validation_loss", 5.5)
 
 
 def test_the_start_of_a_run_is_the_time_to_its_first_step(directory: Path, writer: RunWriter) -> None:

@@ -154,7 +154,7 @@ def test_confidence_is_a_probability_for_any_outputs(gym: Gym, tmp_path: Path, l
     for judged in found.worst:
         assert 0.5 <= judged.confidence <= 1
         assert judged.true_class_probability == pytest.approx(
-            judged.confidence if judged.correct else 1 - judged.confidence, abs=1e-5
+            judged.confidence if judged.is_correct else 1 - judged.confidence, abs=1e-5
         )
 
 

@@ -81,7 +81,7 @@ class ListedExamples:
 def is_correct(example: Example) -> bool | None:
     """Whether a prediction is right; ``None`` where it is only more or less so."""
     if isinstance(example, SamplePrediction):
-        return example.correct
+        return example.is_correct
     match example.target, example.output:
         case Labels(true), Labels(predicted):
             return set(true) == set(predicted)

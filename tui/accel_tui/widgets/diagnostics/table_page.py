@@ -1,4 +1,4 @@
-"""Pages with a table and a line about all of its rows: their base, and outputs that cannot be interpreted."""
+"""Pages with a table below a line about the whole: their base, and outputs that cannot be interpreted."""
 
 from typing import Any
 
@@ -25,9 +25,11 @@ class TablePage(Vertical):
     """The step of the validation."""
 
     def make_table(self) -> Table[Any]:
+        """The table, still empty."""
         raise NotImplementedError
 
     def show_report(self) -> None:
+        """Fill the line and the table; there may be no report."""
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
