@@ -69,7 +69,7 @@ from accel_engine.requests.export_model import Export
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.service_load import measured_load
-from accel_engine.user_paths import user_path
+from accel_engine.user_paths import absolute_path, user_path
 from accel_engine.words import numbers
 
 LOAD_SECONDS = 1.0
@@ -460,4 +460,4 @@ def _free_port() -> int:
 
 
 def _absolute(path: str) -> str:
-    return str(user_path(path).absolute()) if path else ""
+    return str(absolute_path(user_path(path))) if path else ""
