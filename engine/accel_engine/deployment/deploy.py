@@ -31,6 +31,7 @@ from accel_engine.deployment.deployments import (
 )
 from accel_engine.deployment.server_control import (
     Cancelled,
+    check_ports,
     choose_port,
     reload_server,
     require_server,
@@ -124,7 +125,7 @@ class Deployer:
             before = read_deployment(name) if (directory / RECORD).exists() else None
             if before and server_process(directory):
                 raise name_taken(name)
-            port = choose_port(options.host, options.port, besides=options.grpc_port)
+            port = choose_port(options.host, options.port, besides=options.grpc_port, before=before)
             if options.grpc_port:
                 choose_port(options.host, options.grpc_port, "--grpc-port")
             empty = Deployment(
@@ -142,7 +143,7 @@ class Deployer:
             )
             with self._version(empty, run, options) as (deployment, export):
                 if options.port is None:  # another program may have taken it while the model was exported
-                    port = choose_port(options.host, None, besides=options.grpc_port)
+                    port = choose_port(options.host, None, besides=options.grpc_port, before=before)
                     deployment = replace(deployment, port=port)
                 write_deployment(deployment)
                 try:
@@ -217,7 +218,7 @@ class Deployer:
         with changing(find_deployment(name).name):
             deployment = read_deployment(name)
             stop_server(deployment, self._is_cancelled)
-            choose_port(deployment.host, deployment.port)
+            check_ports(deployment)
             serve_version(deployment, deployment.current)
             return _deployed(deployment, self._started(deployment))
 
@@ -389,7 +390,7 @@ class Deployer:
                 reload_server(deployment, deployment.current)
                 found = self._checked(deployment, deployment.folder(deployment.current))
             else:
-                choose_port(before.host, before.port)
+                check_ports(before)
                 found = self._started(deployment)
             write_deployment(deployment)
         except BaseException:

@@ -23,6 +23,9 @@ SECONDS = 60.0
 RETRIES, LONGEST_WAIT = 5, 10.0
 """How often a request that a busy service refuses is sent again, and the most seconds between two tries."""
 
+TOO_LARGE = 413
+"""The status of a server that takes only smaller requests."""
+
 _SHOWN = 300
 """Characters of an error that a service tells."""
 
