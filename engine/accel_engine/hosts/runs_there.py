@@ -256,8 +256,8 @@ def answer_start(request: host_requests.StartRequest, _: Send) -> host_requests.
             directory = prepare_run(plan, None, warnings.append, queued=request.queued)
         with handing_over(directory, "it could not be queued", is_new=not request.run):
             if request.queued:
-                if plan := read_run(directory).plan:
-                    find_need(plan, request.asked.devices, detect().devices, os.environ)
+                if made := read_run(directory).plan:
+                    find_need(made, request.asked.devices, detect().devices, os.environ)
                 enqueue(directory, request.asked)
             else:
                 leave(start_engine(directory))
