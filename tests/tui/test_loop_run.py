@@ -80,7 +80,7 @@ def test_settings_are_compared_under_their_names() -> None:
         "config.lr": ("0.5", "0.25"),
         "config.max_depth": ("3", "—"),
     }
-    assert found.summary == "Equal: data loop.py, config.seed 1."
+    assert found.summary == "Equal: data loop.py, seed 1."
 
 
 @pytest.mark.parametrize("config", ["a text", ["a", {"b": 1}], 5, None, {"nested": {"a": [{}]}, "list": [[1], {}]}])

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from accel_tui.device_sampling import DeviceSampling, MakeSampler
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record_device
-from accel_tui.screens.asking import AskingScreen, WorkingScreen, ask_user, awaiting
+from accel_tui.screens.asking import AskingScreen, QuestionScreen, WorkingScreen, ask_user, awaiting
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.user_settings import Settings, SettingsError, settings_path
@@ -281,15 +281,21 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         self.open_screen(Screens.HELP, self.screen)
 
     async def action_quit(self) -> None:
-        """Quit by the action of the screen below all dialogs if it has one, which may ask first."""
-        from accel_tui.screens.asking import QuestionScreen  # imported later, see _import_remaining
+        """Quit; asks first where work would end."""
+        self._quit()
 
-        screen = next(screen for screen in reversed(self.screen_stack) if not screen.is_modal)
-        cannot_ask = isinstance(self.screen, QuestionScreen | TooSmallScreen)  # it asks already, or has no room
-        if hasattr(screen, "action_quit") and not cannot_ask:
-            await self.run_action("quit", screen)
-        else:
-            await super().action_quit()
+    @awaiting
+    async def _quit(self) -> None:
+        """Ask the screens that work, then quit by the action of the screen below them if it has one."""
+        if not isinstance(self.screen, QuestionScreen | TooSmallScreen):  # it asks already, or has no room
+            if not await self._may_end(self.screen_stack):
+                return
+            stack = reversed(self.screen_stack)
+            screen = next(each for each in stack if not (each.is_modal or isinstance(each, WorkingScreen)))
+            if hasattr(screen, "action_quit"):
+                await self.run_action("quit", screen)
+                return
+        await super().action_quit()
 
     async def action_interrupt(self) -> None:
         """Quit, unless text is selected: then another binding of the key copies it."""
@@ -325,8 +331,26 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             save_setting(file, "theme", self.theme)
             self.notify(f"{self.theme}, in {file}", title="Theme saved")
 
-    def open_screen(self, screen: Screens, *subject: Any) -> None:
+    @awaiting
+    async def open_screen(self, screen: Screens, *subject: Any) -> None:
         """Open a screen, or go back to it; see :meth:`accel_tui.app_protocol.AppProtocol.open_screen`."""
+        if await self._may_open(screen):
+            self._open(screen, *subject)
+
+    async def _may_open(self, screen: Screens) -> bool:
+        """Whether the screens may be closed that a screen closes as it is opened; those that work ask."""
+        stack = self.screen_stack
+        last = max((at for at, each in enumerate(stack) if isinstance(each, screen.kind)), default=len(stack))
+        return not screen.is_single or await self._may_end(stack[last + 1 :])
+
+    async def _may_end(self, closed: Sequence[Screen[Any]]) -> bool:
+        """Whether screens may be closed, asked from the top; those that work ask."""
+        for each in reversed(closed):
+            if isinstance(each, WorkingScreen) and not await each.may_end():
+                return False
+        return True
+
+    def _open(self, screen: Screens, *subject: Any) -> None:
         if screen.asks_engines:
             self.expect_requests()
         is_back = screen.is_single and self._go_back_to(screen.kind)
@@ -407,16 +431,12 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             await self._go_to(Screens.SEARCHES)
 
     async def _go_to(self, screen: Screens) -> None:
-        """Open a screen, or go back to it; asks first where that closes a screen whose work would end."""
-        if any(isinstance(each, screen.kind) for each in self.screen_stack):
-            for above in reversed(self.screen_stack):
-                if isinstance(above, screen.kind):
-                    break
-                if isinstance(above, WorkingScreen) and not await above.may_end():
-                    return
+        """Open a screen, or go back to it, as :meth:`open_screen`; tell what continues on the screen that is left."""
+        if not await self._may_open(screen):
+            return
         if isinstance(self.screen, AskingScreen) and not isinstance(self.screen, screen.kind):
             self.screen.tell_left()
-        self.open_screen(screen)
+        self._open(screen)
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
         """Count the runs that a list has read."""

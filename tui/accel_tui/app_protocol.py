@@ -91,7 +91,7 @@ class AppProtocol(Protocol):
     """The latest metrics of each device, by its id."""
 
     def open_screen(self, screen: Screens, *subject: Any) -> None:
-        """Open a screen, or go back to it.
+        """Open a screen, or go back to it; asks first where that closes a screen whose work would end.
 
         Args:
             screen: The screen.

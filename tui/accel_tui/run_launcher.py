@@ -237,13 +237,15 @@ def _queue_plan(plan: Plan, devices: Sequence[Device] | None) -> str:
     """Create a run that waits in the queue, and say which; a machine of ``None`` is detected."""
     from accel_engine.devices import detect
     from accel_engine.process.start_run import prepare_run
+    from accel_engine.run.writing.waiting_run import handing_over
     from accel_engine.run_queue import queue
     from accel_engine.run_queue.needs import find_need
 
     machine = detect().devices if devices is None else devices
     find_need(plan, None, machine, os.environ)
     directory = prepare_run(plan, machine, queued=True)
-    queue.enqueue(directory)
+    with handing_over(directory, "it could not be queued", is_new=True):
+        queue.enqueue(directory)
     position = next((entry.position for entry in queue.entries() if entry.run == directory.name), 0)
     return f"{directory.name}, position {position}" if position else directory.name
 

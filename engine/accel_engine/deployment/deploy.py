@@ -31,9 +31,11 @@ from accel_engine.deployment.deployments import (
 )
 from accel_engine.deployment.server_control import (
     Cancelled,
+    check_ports,
     choose_port,
     reload_server,
     require_server,
+    served_version,
     server_words,
     start_server,
     stop_server,
@@ -124,7 +126,7 @@ class Deployer:
             before = read_deployment(name) if (directory / RECORD).exists() else None
             if before and server_process(directory):
                 raise name_taken(name)
-            port = choose_port(options.host, options.port, besides=options.grpc_port)
+            port = choose_port(options.host, options.port, besides=options.grpc_port, before=before)
             if options.grpc_port:
                 choose_port(options.host, options.grpc_port, "--grpc-port")
             empty = Deployment(
@@ -142,7 +144,7 @@ class Deployer:
             )
             with self._version(empty, run, options) as (deployment, export):
                 if options.port is None:  # another program may have taken it while the model was exported
-                    port = choose_port(options.host, None, besides=options.grpc_port)
+                    port = choose_port(options.host, None, besides=options.grpc_port, before=before)
                     deployment = replace(deployment, port=port)
                 write_deployment(deployment)
                 try:
@@ -164,6 +166,7 @@ class Deployer:
 
         Raises:
             UsageError: There is no such deployment, or its server runs on another device.
+            ServiceError: Its server does not answer, or has an older token.
             AccelError: The model cannot be exported or served; the one before is served on.
         """
         check_deploy(run, options)
@@ -174,6 +177,8 @@ class Deployer:
                     f"{name} computes on {before.device}, and a running server keeps its device: leave out "
                     f"--device {options.device}, or stop it first: accel-tui deploy stop {name}"
                 )
+            if runs:
+                served_version(transport_of(before), name)  # raises where the server could not be told either
             if options.format == AUTO and not options.device:
                 options = replace(options, format=before.version.format)
             options = replace(options, device=options.device or before.device)
@@ -217,7 +222,7 @@ class Deployer:
         with changing(find_deployment(name).name):
             deployment = read_deployment(name)
             stop_server(deployment, self._is_cancelled)
-            choose_port(deployment.host, deployment.port)
+            check_ports(deployment)
             serve_version(deployment, deployment.current)
             return _deployed(deployment, self._started(deployment))
 
@@ -389,7 +394,7 @@ class Deployer:
                 reload_server(deployment, deployment.current)
                 found = self._checked(deployment, deployment.folder(deployment.current))
             else:
-                choose_port(before.host, before.port)
+                check_ports(before)
                 found = self._started(deployment)
             write_deployment(deployment)
         except BaseException:

@@ -34,7 +34,7 @@ OF_SERVERS = ("port", "grpc_port", "host", "token_file", "tls_certificate", "tls
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
 
 _PORT = OptionSpec(
-    f"Port of HTTP; {DEFAULT_PORT} by default, or the next free one.",
+    f"Port of HTTP; {DEFAULT_PORT} by default, or the next free one; of a stopped deployment, the one of before.",
     int,
     minimum=1,
     maximum=65535,

@@ -59,14 +59,22 @@ def require_server() -> None:
         raise DeployError(f"{', '.join(missing)} missing: pip install 'accel-tui[deploy]'")
 
 
-def choose_port(host: str, wanted: int | None, flag: str = "--port", *, besides: int | None = None) -> int:
-    """A port that is free: the wanted one, or else the first from the default one on.
+def choose_port(
+    host: str,
+    wanted: int | None,
+    flag: str = "--port",
+    *,
+    besides: int | None = None,
+    before: Deployment | None = None,
+) -> int:
+    """A port that is free: the wanted one, or else that of before, or else the first from the default one on.
 
     Args:
         host: The address.
-        wanted: The port; ``None`` for any that no deployment has, be it stopped.
-        flag: The option that gives the wanted one.
+        wanted: The port; ``None`` for any that no other deployment has, be it stopped.
+        flag: What gives the wanted one.
         besides: A port that the same server listens on, too.
+        before: The deployment as it was before, which keeps its URL; ``None`` for a new one.
 
     Raises:
         UsageError: The port is in use, or only for the administrator; or no port is free; or the host is not an address
@@ -74,15 +82,31 @@ def choose_port(host: str, wanted: int | None, flag: str = "--port", *, besides:
     """
     if wanted is not None:
         if problem := _why_not(host, wanted):
-            users = [each.name for each in all_deployments()[0] if wanted in (each.port, each.grpc_port)]
+            users = [
+                each.name
+                for each in all_deployments()[0]
+                if wanted in (each.port, each.grpc_port) and server_process(each.directory)
+            ]
             by = f" by the deployment {users[0]}" if users and problem == "in use" else ""
             raise UsageError(f"port {wanted} of {host} is {problem}{by}: choose another with {flag}")
         return wanted
-    taken = {besides} | {port for each in all_deployments()[0] for port in (each.port, each.grpc_port)}
-    for port in range(DEFAULT_PORT, DEFAULT_PORT + PORTS):
+    others = [each for each in all_deployments()[0] if before is None or each.name != before.name]
+    taken = {besides} | {port for each in others for port in (each.port, each.grpc_port)}
+    for port in (*([before.port] if before else ()), *range(DEFAULT_PORT, DEFAULT_PORT + PORTS)):
         if port not in taken and not _why_not(host, port):
             return port
     raise UsageError(f"no port from {DEFAULT_PORT} on is free: give one with --port")
+
+
+def check_ports(deployment: Deployment) -> None:
+    """Raise if the server of a deployment that is stopped cannot listen on its ports.
+
+    Raises:
+        UsageError: A port is in use, or only for the administrator.
+    """
+    for port, flag in ((deployment.port, "--port"), (deployment.grpc_port, "--grpc-port")):
+        if port is not None:
+            choose_port(deployment.host, port, f"accel-tui deploy RUN --name {deployment.name} {flag} N")
 
 
 def _why_not(host: str, port: int) -> str:
@@ -113,7 +137,14 @@ def transport_of(deployment: Deployment, seconds: float = SECONDS) -> Transport:
         UsageError: The token cannot be read.
     """
     token = read_client_token(deployment.token_file)
-    return Transport(deployment.url, token, deployment.tls_certificate, checks_name=False, seconds=seconds)
+    return Transport(
+        deployment.url,
+        token,
+        deployment.tls_certificate,
+        checks_name=False,
+        seconds=seconds,
+        cure=f"the server has an older token: accel-tui deploy restart {deployment.name}",
+    )
 
 
 def server_words(deployment: Deployment, folder: Path, state: Path) -> tuple[str, ...]:

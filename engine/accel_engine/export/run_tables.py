@@ -1,15 +1,25 @@
 """A run's contents as tables, read in batches of rows."""
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.events import Event, ModelBuilt, PartEnded, PartStarted, RunStarted, Validated, to_json_object
+from accel_engine.events import (
+    EpochEnded,
+    Event,
+    ModelBuilt,
+    PartEnded,
+    PartStarted,
+    RunStarted,
+    Validated,
+    to_json_object,
+)
 from accel_engine.run.history.history import History, fold
 from accel_engine.run.reading.reader import RunReader, drop_discarded
 from accel_engine.run.store.sample_packing import SampleUnpacker
@@ -167,41 +177,48 @@ def _with_values(keys: Mapping[str, str], names: Iterable[str], last: Mapping[st
 
 
 def _validations(source: RunReader) -> tuple[list[Validated], list[int | None] | None]:
-    """The validations, except of discarded steps, and the part of each; ``None`` for a run without parts."""
+    """The validations, except of discarded steps, and the part of each; ``None`` for a run without parts.
+
+    A script's loop may tell only later that an epoch has ended before a validation.
+    """
     rows: list[Validated] = []
+    ends, epochs = [0], [0]
     parts: list[int | None] = []
     part, has_parts = None, False
-    kinds = (RunStarted, PartStarted, PartEnded, Validated)
+    kinds = (RunStarted, PartStarted, PartEnded, EpochEnded, Validated)
     for event in drop_discarded(event for _, event in source.events(0, *kinds)):
         match event:
             case PartStarted():
                 part, has_parts = event.part, True
             case PartEnded():
                 part = None
+            case EpochEnded():
+                ends.append(event.step)
+                epochs.append(event.epoch)
             case Validated():
                 rows.append(event)
                 parts.append(part)
+    rows = [replace(row, epoch=max(row.epoch, epochs[bisect_right(ends, row.step) - 1])) for row in rows]
     return rows, parts if has_parts else None
 
 
 def _places(source: RunReader) -> dict[str, Callable[[Steps], Steps]]:
     """Functions that return the epochs and the parts of steps, both counted from 1, by name of the column.
 
-    Without epochs if the length of one is unknown, and without parts unless a script has recorded some. Every step of
+    Without epochs if those of a part are unknown, and without parts unless a script has recorded some. Every step of
     such a script belongs to a part.
     """
-    history = fold(History(), (event for _, event in source.events(0, PartStarted, ModelBuilt)))
-    parts = [part.started for part in history.parts]
-    first_steps, first_epochs, numbers = np.array([(at.step, at.epoch, at.part) for at in parts] or [(0, 0, 0)]).T
-    models = [part.built for part in history.parts] or [history.built]
-    steps_per_epoch = np.array([built.steps_per_epoch or 0 if built else 0 for built in models])
+    kinds = (RunStarted, PartStarted, ModelBuilt, EpochEnded)
+    history = fold(History(), (event for _, event in source.events(0, *kinds)))
+    first_steps, numbers = np.array([(part.started.step, part.started.part) for part in history.parts] or [(0, 0)]).T
+    starts, epochs, lengths = np.array(history.epoch_spans).T
 
-    def index(steps: Steps) -> Steps:
-        return np.searchsorted(first_steps, steps, side="right") - 1
+    def part(steps: Steps) -> Steps:
+        return numbers[np.searchsorted(first_steps, steps, side="right") - 1]
 
-    def epochs(steps: Steps) -> Steps:
-        part = index(steps)
-        return first_epochs[part] + (steps - first_steps[part]) // steps_per_epoch[part] + 1
+    def epoch(steps: Steps) -> Steps:
+        span = np.searchsorted(starts, steps, side="right") - 1
+        return epochs[span] + np.where(lengths[span], (steps - starts[span]) // np.maximum(lengths[span], 1), 0)
 
-    places: dict[str, Callable[[Steps], Steps]] = {"epoch": epochs} if steps_per_epoch.all() else {}
-    return {**places, "part": lambda steps: numbers[index(steps)]} if parts else places
+    places: dict[str, Callable[[Steps], Steps]] = {"epoch": epoch} if epochs.all() else {}
+    return {**places, "part": part} if history.parts else places

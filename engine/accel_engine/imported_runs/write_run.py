@@ -68,7 +68,9 @@ def write_imported(run: SourceRun, source: ImportSource, written: float) -> str:
     steps, times = _steps_and_times(run, written)
     names = _names(run)
     title = _line(run.name, NAME_LENGTH) or source.format
-    values = {**{name: _plan_value(name, value) for name, value in run.config.items()}, "name": title}
+    values: dict[str, Any] = {"name": title}
+    if run.config:  # its names may be those of plan fields, but mean what the other tool takes them for
+        values |= {"config": {name: _setting(value) for name, value in run.config.items()}}
     events = list(_events(run, names, steps, times))
     first = [run.began] if math.isfinite(run.began) else []
     began = min([*times[:1], *(event.time for event in events), *first], default=written)
@@ -245,11 +247,9 @@ def _end(
     )
 
 
-def _plan_value(name: str, value: Any) -> str | int | float | bool | None:
-    """A hyperparameter as a plan field, which has no lists of numbers and no mappings."""
-    if value is None or (isinstance(value, bool | int | float) and name not in ("model", "data")):
-        return value
-    return value if isinstance(value, str) else json.dumps(value)
+def _setting(value: Any) -> str | int | float | bool | None:
+    """A hyperparameter as a setting of a run, which has no lists and no mappings."""
+    return value if value is None or isinstance(value, bool | int | float | str) else json.dumps(value)
 
 
 def valid_tag(text: str) -> str:

@@ -36,6 +36,8 @@ def restart_with_less_memory(directory: Path) -> bool:
     """
     if host_of_run(directory) or is_locked(directory, WATCHER_LOCK):  # on a host, whoever follows it there does it
         return False
+    if read_run(directory, watched=False).place:  # its place starts it again, if anything does
+        return False
     try:
         found = was_killed_for_memory(directory) and adapted(
             directory, "the system ended the engine, as memory ran out", "the engine is started again"

@@ -20,13 +20,14 @@ from accel_engine.errors import AccelError, DataError
 from accel_engine.inference.keras_runtime import KerasRuntime
 from accel_engine.inference.output_differences import Differences, Divisor, Floats, OutputScale
 from accel_engine.inference.runtime import Runtime
+from accel_engine.keras_support.losses import takes_scores
 from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics, Values
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
 from accel_engine.models.exported_model import PROBABILITIES
 from accel_engine.plan.monitor import is_better_lower
-from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.store.series_names import is_loss
+from accel_engine.service_client.transport import ServiceError
 from accel_engine.trained.bench.trained_runtime import computing_in_float32
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.trained.split_batches import ProgressReports
@@ -116,6 +117,7 @@ class Proof:
         Raises:
             DataError: There are no examples.
             ModelError: The trained model cannot be run.
+            ServiceError: A service does not answer, or refuses.
         """
         self._candidates = candidates
         references = ("", *((FLOAT32,) if any(name in self._in_float32 for name in candidates) else ()))
@@ -145,6 +147,8 @@ class Proof:
                     found = runtime.run(inputs)
                     self._apart[name].add(expected[self._reference(name)], [found[each] for each in self._names])
                     self._sums[name].add(of_served(batch, found), count)
+                except ServiceError:  # the service may be right
+                    raise
                 except Exception as error:  # noqa: BLE001 (runtimes raise anything; others may work)
                     self._problems[name] = failure_line(error)
             reports.add(self._sums[""].count)
@@ -189,11 +193,17 @@ class Proof:
         return self._figures(FLOAT32) if FLOAT32 in self._sums else None
 
     def exported(self, name: str) -> Figures:
-        """The figures of an exported model, whose latency is measured now."""
+        """The figures of an exported model, whose latency is measured now.
+
+        Raises:
+            ServiceError: A service does not answer, or refuses.
+        """
         if name in self._problems:
             return Figures(problem=self._problems[name])
         try:
             latency = median_seconds(partial(self._candidates[name].run, self._raw.first(1)))
+        except ServiceError:
+            raise
         except Exception as error:  # noqa: BLE001 (it may take no batch of one)
             return Figures(problem=failure_line(error))
         figures = self._figures(name)
@@ -262,7 +272,7 @@ def _divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Di
         target = flatten(targets)[place] if place is not None else None
         task = output_task(loss, tuple(output.shape), target, trained.dataset.kind)
         if task in (*OF_CLASSES, *BY_RANK.values()):
-            return Divisor.COLUMNS if loss_takes_logits(loss) else Divisor.NONE
+            return Divisor.COLUMNS if takes_scores(loss) else Divisor.NONE
     return Divisor.RANGE if task == "reconstruction" or None in output.shape[1:] else Divisor.COLUMNS
 
 

@@ -38,7 +38,7 @@ def check_service(request: CheckServiceRequest, send: Send = unheard) -> Service
         send: Takes how far it is.
 
     Raises:
-        ServiceError: The service cannot be reached, or has no such model.
+        ServiceError: The service cannot be reached, has no such model, or refuses a request.
         AccelError: The trained model cannot be restored or used.
     """
     options = request.options

@@ -100,14 +100,16 @@ class BackEnd:
         """Whether it can take a batch. Its link closes a moment before :attr:`gone` is set, and uvloop raises then."""
         return not self.gone.is_set() and not self._writer.is_closing()
 
-    async def compute(self, inputs: Arrays) -> Outputs:
+    async def compute(self, inputs: Arrays, seconds: float) -> Outputs:
         """Compute a batch.
 
         Args:
             inputs: An array for each input, ``[batch, ...]``.
+            seconds: How long it may take, once the batch before it is computed.
 
         Raises:
             BackEndGoneError: The process ended meanwhile.
+            TimeoutError: It takes longer.
             ModelError: The model cannot compute these inputs.
         """
         if not self.is_alive:
@@ -115,11 +117,15 @@ class BackEnd:
         # Before anybody waits, as answers come in the order of the messages.
         message = list(back_end_messages.packed({}, inputs))
         answer: asyncio.Future[Outputs] = asyncio.get_running_loop().create_future()
+        before = list(self._waiting)[-1:]
         self._waiting.append(answer)
         self._writer.writelines(message)
-        with suppress(OSError):  # which the reader sees, too
-            await self._writer.drain()
-        return await answer
+        if before:
+            await asyncio.wait(before)
+        async with asyncio.timeout(seconds):
+            with suppress(OSError):  # which the reader sees, too
+                await self._writer.drain()
+            return await answer
 
     def kill(self) -> None:
         """End the process, whatever it does."""

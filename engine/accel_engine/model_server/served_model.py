@@ -57,7 +57,7 @@ class Limits:
     queue: int = 1024
     """Examples that wait at most."""
     seconds: float = 30.0
-    """How long a request may wait and be computed."""
+    """How long a request may wait and be computed, and also how long a batch may be computed."""
     body: int = 16 << 20
     """Bytes of a request at most."""
     threads: int = 1
@@ -147,9 +147,14 @@ class ServedModel:
         self._queue.extend(items)
         self._queued += count
         self._work.set()
-        if len(items) == 1:
-            return await items[0].answer
-        found = await asyncio.gather(*(item.answer for item in items), return_exceptions=True)
+        try:
+            async with asyncio.timeout_at(deadline):
+                if len(items) == 1:
+                    return await items[0].answer
+                found = await asyncio.gather(*(item.answer for item in items), return_exceptions=True)
+        except TimeoutError:  # what is being computed is finished: others wait behind it
+            self._metrics.rejected.labels("deadline").inc()
+            raise self._too_late() from None
         for each in found:
             if isinstance(each, BaseException):
                 raise each
@@ -197,15 +202,10 @@ class ServedModel:
     def _next_batch(self) -> list[_Item]:
         """Take the first examples that wait, and those that fit in a batch with them."""
         queue, batch, room = self._queue, list[_Item](), self.service.largest_batch
-        now = asyncio.get_running_loop().time()
         while queue and (not batch or (queue[0].kind == batch[0].kind and queue[0].count <= room)):
             item = queue.popleft()
             self._queued -= item.count
-            if item.answer.done():  # whoever asked is gone
-                continue
-            if now > item.deadline:
-                self._metrics.rejected.labels("deadline").inc()
-                item.answer.set_exception(_too_late(self._limits))
+            if item.answer.done():  # whoever asked is gone, or was told that it takes too long
                 continue
             batch.append(item)
             room -= item.count
@@ -230,7 +230,8 @@ class ServedModel:
                 _fail(batch, error)
             elif len(batch) > 1:  # only one of them may be wrong
                 for item in batch:
-                    await self._answer([item])
+                    if not item.answer.done():
+                        await self._answer([item])
             elif isinstance(error, RequestError):
                 _fail(batch, error)
             elif isinstance(error, ModelError):
@@ -266,24 +267,31 @@ class ServedModel:
 
         Raises:
             ModelError: The model cannot compute it.
-            RequestError: The batch takes too long, or no back end survives it (:class:`_DeadlyError`).
+            RequestError: No back end is alive until the deadline, the batch is computed for too long, or no back end
+                survives it (:class:`_DeadlyError`).
         """
         for _ in range(attempts):
-            back_end = None
             try:
                 async with asyncio.timeout_at(deadline):
                     back_end = await self._living()
-                    with self._metrics.batch_seconds.time():
-                        return await back_end.compute(inputs)
+            except TimeoutError:
+                raise self._too_late() from None
+            try:
+                with self._metrics.batch_seconds.time():
+                    return await back_end.compute(inputs, self._limits.seconds)
             except BackEndGoneError:
                 continue
             except TimeoutError:
-                if back_end is None:
-                    raise RequestError("the model is being started again", 503, retry_after=5) from None
                 LOG.warning("a batch took more than %g s: the back end is started again", self._limits.seconds)
                 back_end.kill()
-                raise _too_late(self._limits) from None
+                raise self._too_late() from None
         raise _DeadlyError(f"the process of the model ended {attempts} times while it computed these examples", 503)
+
+    def _too_late(self) -> RequestError:
+        """The answer to a request whose time is over."""
+        if not self.is_ready:
+            return RequestError("the model is being started again", 503, retry_after=5)
+        return RequestError(f"no answer within {self._limits.seconds:g} s", 504)
 
     async def _living(self) -> BackEnd:
         """The back end, once one is alive: one that has ended before it got a batch is not an attempt to compute it."""
@@ -337,10 +345,6 @@ def _check_rows(outputs: Outputs, count: int) -> None:
     for name, array in outputs.items():
         if not array.ndim or len(array) != count:
             raise ModelError(f"its output {name} is {list(array.shape)} for {count:,} examples, not one for each")
-
-
-def _too_late(limits: Limits) -> RequestError:
-    return RequestError(f"no answer within {limits.seconds:g} s", 504)
 
 
 def _fail(batch: Sequence[_Item], error: RequestError) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from accel_engine.deploy_folder.folder_options import image_name, node_labels
 from accel_engine.errors import UsageError
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.options import OptionSpec, option
+from accel_engine.plan.options import OptionSpec, default_of, option, specs_of
 from accel_engine.text import suggestion
 
 HERE = "here"
@@ -33,6 +33,18 @@ FORMS = {
     "xpk": "xpk:CLUSTER/DEVICE",
 }
 """How each kind of place is written."""
+
+_CORES = frozenset({"nodes", "gpus", "write", "cpus", "host_memory"})
+
+TAKES = {
+    "slurm": _CORES | {"walltime", "place_options"},
+    "kubernetes": _CORES | {"image", "volume", "local_queue", "node_selector", "tpu_topology"},
+    "ray": _CORES,
+    "hosts": frozenset({"nodes", "gpus", "write"}),
+    "skypilot": _CORES | {"image", "volume"},
+    "xpk": frozenset({"nodes", "image", "volume", "write"}),
+}
+"""The fields of a :class:`PlaceRequest` that each kind of place has."""
 
 _SIZE = re.compile(r"(\d+)\s*([MGT])(?:i?B?)?", re.IGNORECASE | re.ASCII)
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
@@ -155,6 +167,18 @@ class PlaceRequest:
         """
         if self != PlaceRequest():
             raise UsageError(f"{place} is not a cluster: machines, GPUs and so on are for places such as slurm")
+
+    def check_is_taken(self, place: "PlaceName") -> None:
+        """Check that a place has all that is asked of it.
+
+        Raises:
+            UsageError: It does not have an option.
+        """
+        flags = {name: spec.flag(name) for name, spec in specs_of(PlaceRequest).items()}
+        for name, flag in flags.items():
+            if name not in TAKES[place.kind] and getattr(self, name) != default_of(PlaceRequest, name):
+                known = ", ".join(flags[each] for each in flags if each in TAKES[place.kind])
+                raise UsageError(f"{place} has no {flag}: it has {known}")
 
 
 @dataclass(frozen=True, slots=True)

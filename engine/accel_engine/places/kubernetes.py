@@ -43,8 +43,8 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 class Kubernetes(Place):
     """A namespace of a Kubernetes cluster; the context and namespace of ``kubectl`` without a detail."""
 
-    def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """See :meth:`Place.describe`: as the user says, since pods get what they ask for."""
+    def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
+        """See :meth:`Place.machine`: as the user says, since pods get what they ask for."""
         if not request.image:
             raise UsageError("--on kubernetes needs --image: an image with accel-tui and TensorFlow")
         if not request.volume:

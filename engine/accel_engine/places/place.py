@@ -160,13 +160,18 @@ class Place(ABC):
         """
         raise UsageError(f"{self.name} runs no commands, but trains runs: run this on one of its machines")
 
-    @abstractmethod
     def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
         """The devices of one of its machines, by the place's engine or by the request.
 
         Raises:
-            UsageError: There is no such place, or it cannot be reached from here.
+            UsageError: There is no such place, it does not have what is asked, or it cannot be reached from here.
         """
+        request.check_is_taken(self.name)
+        return self.machine(request)
+
+    @abstractmethod
+    def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
+        """See :meth:`describe`, of a request for nothing that the place does not have."""
 
     @abstractmethod
     def files(self, job: PlacedJob) -> Mapping[str, str]:

@@ -26,9 +26,8 @@ from accel_engine.places.written_places import SkyPilot, Xpk
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve_to_train
 from accel_engine.run import read_run
-from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.meta import PlacedRun
-from accel_engine.run.writing.waiting_run import end_waiting
+from accel_engine.run.writing.waiting_run import handing_over
 from accel_engine.strategies.tpu_endpoint import ELSEWHERE
 
 ASK_SECONDS = 5.0
@@ -124,11 +123,8 @@ def submit(
     """
     resolved = check_at_place(place, request, plan, devices)
     directory = open_run()
-    try:
+    with handing_over(directory, "its place has not taken it", is_new=is_new):
         hand_over(place, request, resolved, directory)
-    except AccelError:
-        _undo(directory, is_new=is_new)
-        raise
     return directory
 
 
@@ -297,10 +293,3 @@ def _resolved(plan: Plan, request: PlaceRequest, devices: Sequence[Device]) -> R
     check_strategy(plan, request)
     environment = cluster_environment(request.nodes or 1)
     return resolve_to_train(plan, devices, environment=environment).with_chosen_model()
-
-
-def _undo(directory: Path, *, is_new: bool) -> None:
-    """Remove a run that no place has taken; a reopened one is again as it had ended."""
-    end_waiting(directory, "its place has not taken it")
-    if is_new:
-        remove(directory)

@@ -47,8 +47,8 @@ class RayCluster(LaunchedPlace):
     _group: Any = None
     _room: int = 1
 
-    def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """See :meth:`Place.describe`: the GPUs of the node that has most."""
+    def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
+        """See :meth:`Place.machine`: the GPUs of the node that has most."""
         ray = self._connect()
         try:
             nodes = [node for node in ray.nodes() if node["Alive"]]

@@ -78,8 +78,8 @@ class Slurm(ArrayPlace):
         super().__init__(name)
         self._node = _Node()
 
-    def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """See :meth:`Place.describe`: the GPUs of the nodes that have most, as their partition is often of one kind."""
+    def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
+        """See :meth:`Place.machine`: the GPUs of the nodes that have most, as their partition is often of one kind."""
         rows = [line.split("|") for line in self._sinfo("%R|%G|%a|%c|%m|%D").splitlines()]
         partitions = sorted({row[0] for row in rows})
         if self.name.detail and self.name.detail not in partitions:

@@ -110,8 +110,8 @@ class SshHosts(LaunchedPlace):
             raise UsageError(f"--nodes {request.nodes}: {self.name} names {len(self.hosts)}, so leave it out")
         return len(self.hosts)
 
-    def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """See :meth:`Place.describe`: the GPUs of the host that has fewest, as all train the same."""
+    def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
+        """See :meth:`Place.machine`: the GPUs of the host that has fewest, as all train the same."""
         if request.gpus is not None:
             return machine_devices(request.gpus)
         answers = self._ask(None)

@@ -4,7 +4,6 @@ import math
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import ClassVar, NoReturn
 
@@ -36,8 +35,6 @@ _TPU_MACHINES = {"v4-8": 4, "v5p-8": 4, "v6e-1": 1, "v6e-4": 4}
 class WrittenPlace(Place):
     """A place whose files are only written."""
 
-    takes: ClassVar[frozenset[str]]
-    """The fields of a request that its files have."""
     engine: ClassVar[str]
     """What starts the run."""
 
@@ -45,22 +42,9 @@ class WrittenPlace(Place):
         """See :meth:`Place.describe`."""
         if not request.write:
             raise self._only_writes()
-        plain = PlaceRequest()
-        for name in (each.name for each in fields(request)):
-            if name not in self.takes and getattr(request, name) != getattr(plain, name):
-                flag = name.removesuffix("s" if name == "place_options" else "").replace("_", "-")
-                raise UsageError(f"--{flag} is nothing that the files for {self.engine} have")
         if not request.image:
             raise UsageError(f"--on {self.name.kind} needs --image: an image with accel-tui and TensorFlow")
-        return self.machine(request)
-
-    def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """The devices of one of its machines, by the name and the request.
-
-        Raises:
-            UsageError: The name and the request describe no machine.
-        """
-        raise NotImplementedError
+        return super().describe(request)
 
     def values(self, job: PlacedJob, name: str) -> tuple[str, Mapping[str, Value]]:
         """The name of its file, and the values of that.
@@ -107,11 +91,10 @@ class WrittenPlace(Place):
 class SkyPilot(WrittenPlace):
     """Any machines that SkyPilot finds: with the GPUs that the detail names, or without."""
 
-    takes = frozenset({"nodes", "gpus", "cpus", "host_memory", "image", "volume", "write"})
     engine = "SkyPilot"
 
     def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """See :meth:`WrittenPlace.machine`."""
+        """See :meth:`Place.machine`."""
         kind = self.name.detail
         if kind and (not _GPU.fullmatch(kind) or kind.lower().startswith("tpu")):
             raise UsageError(f"{kind!r} is not a GPU of SkyPilot: give one such as skypilot:A100 (sky gpus list)")
@@ -151,7 +134,6 @@ class Xpk(WrittenPlace):
         name: Its name, with the cluster and the device type.
     """
 
-    takes = frozenset({"nodes", "image", "volume", "write"})
     engine = "xpk"
 
     def __init__(self, name: PlaceName) -> None:
@@ -159,7 +141,7 @@ class Xpk(WrittenPlace):
         self._cluster, _, self._device = name.detail.partition("/")
 
     def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
-        """See :meth:`WrittenPlace.machine`."""
+        """See :meth:`Place.machine`."""
         if not self._cluster or clean(self._cluster) != self._cluster or not self._device:
             raise UsageError(f"{self.name} names no cluster and device type: give one such as xpk:lab/h100-80gb-8")
         if not request.volume.partition(":")[2]:

@@ -49,6 +49,10 @@ class OptionSpec(FieldSpec):
         """Its choices, and usual values of another text, which have notes."""
         return tuple(dict.fromkeys((*self.choices, *self.notes)))
 
+    def flag(self, name: str) -> str:
+        """Its option of commands."""
+        return (self.flags or (f"--{name.replace('_', '-')}",))[0]
+
     def value_of(self, name: str, text: str) -> Any:
         """The value that a text gives the option of a name.
 
@@ -120,7 +124,7 @@ def words_of_values(kind: type, values: Mapping[str, Any]) -> list[str]:
     words = list[str]()
     for name, value in values.items():
         spec = specs_of(kind)[name]
-        flag = (spec.flags or (f"--{name.replace('_', '-')}",))[0]
+        flag = spec.flag(name)
         for part in value if spec.repeats else (value,):
             words += [flag, f"{text_of(part)}{spec.unit}"]
     return words

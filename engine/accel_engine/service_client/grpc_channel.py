@@ -4,10 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import ModelError, UsageError, file_errors
-from accel_engine.service_client.transport import SECONDS, ServiceError, UnreachableError
+from accel_engine.service_client.transport import SECONDS, TOO_LARGE, ServiceError, UnreachableError
 
 MAX_BYTES = 1 << 28
 """Bytes of an answer at most; gRPC's own limit is 4 MiB."""
+
+_LARGE = ("larger than max", "exceeds maximum size")
+"""What gRPC's libraries say of a message that is too large, in C++ and Go, and in Java."""
 
 
 class GrpcChannel:
@@ -45,8 +48,8 @@ class GrpcChannel:
 
         Raises:
             UnreachableError: The server does not answer, and never has.
-            ServiceError: The service refuses the call; the status is 501 if it has no such method, 429 if it is busy,
-                or has answered before and does not now.
+            ServiceError: The service refuses the call; the status is 501 if it has no such method, 413 if the request
+                is too large, 429 if it is busy, or has answered before and does not now.
         """
         try:
             answer: bytes = self._channel.unary_unary(f"/{service}/{method}")(
@@ -56,8 +59,9 @@ class GrpcChannel:
             name, details = error.code().name, " ".join((error.details() or "").split())
             if name == "UNAVAILABLE" and not self._has_answered:
                 raise UnreachableError(f"grpc://{self._address} cannot be reached: {details}") from error
-            busy = name in ("RESOURCE_EXHAUSTED", "UNAVAILABLE")
-            status = 429 if busy else 501 if name == "UNIMPLEMENTED" else 0
+            is_large = name == "OUT_OF_RANGE" or any(words in details.lower() for words in _LARGE)
+            busy = name in ("RESOURCE_EXHAUSTED", "UNAVAILABLE") and not is_large
+            status = TOO_LARGE if is_large else 429 if busy else 501 if name == "UNIMPLEMENTED" else 0
             raise ServiceError(f"{method}: {name}: {details}", status, 0.1 if busy else None) from error
         self._has_answered = True
         return answer

@@ -10,13 +10,10 @@ import numpy.typing as npt
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays, check_inputs
-from accel_engine.service_client.transport import ServiceError, patiently
+from accel_engine.service_client.transport import TOO_LARGE, ServiceError, patiently
 
 BAD_REQUEST = 400
 """The status of a server that does not take the body."""
-
-TOO_LARGE = 413
-"""The status of a server that takes only smaller requests."""
 
 LARGEST = 32
 """Examples of a request at most: servers limit the size of requests, or of batches."""

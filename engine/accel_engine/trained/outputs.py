@@ -13,8 +13,7 @@ from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import ModelError
-from accel_engine.keras_support.losses import Loss, loss_name
-from accel_engine.private_names.keras_names import loss_takes_logits
+from accel_engine.keras_support.losses import Loss, takes_scores
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.training.core.task import SEVERAL_OUTPUTS, Task, probabilities_of
 from accel_engine.training.evaluation.reports.choice import loss_of_output, named_outputs, output_task, target_index
@@ -112,8 +111,7 @@ def _forms(
         if task.name == SEVERAL_OUTPUTS:
             part = loss_of_output(loss, name, index)
             found = output_task(part, tuple(leaf.shape), target, form.kind)
-            logits = loss_takes_logits(part) or "hinge" in loss_name(part)
-            own = Task(found, logits=logits, binary=units == 1)
+            own = Task(found, logits=takes_scores(part), binary=units == 1)
         single = len(leaves) == 1
         width = 2 if own.binary else units
         classes = form.class_names if single or len(form.class_names) == width else form.target_classes.get(name, ())

@@ -152,7 +152,7 @@ def test_the_process_of_another_program_is_no_server(digits: Deployment) -> None
     assert not digits.directory.exists()
 
 
-def test_a_port_in_use_is_told_with_who_uses_it(digits: Deployment) -> None:
+def test_a_port_in_use_is_told_with_who_uses_it(digits: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))
         used.listen()
@@ -160,6 +160,11 @@ def test_a_port_in_use_is_told_with_who_uses_it(digits: Deployment) -> None:
         with pytest.raises(UsageError, match=rf"port {port} of 127\.0\.0\.1 is in use: choose another with --port"):
             server_control.choose_port("127.0.0.1", port)
         write_deployment(replace(digits, port=port))
+        with pytest.raises(UsageError, match="in use: choose another with --port"):  # digits is stopped
+            server_control.choose_port("127.0.0.1", port)
+        with pytest.raises(UsageError, match=r"in use: .* accel-tui deploy RUN --name digits --port N"):
+            server_control.check_ports(read_deployment("digits"))
+        monkeypatch.setattr(server_control, "server_process", lambda _: object())
         with pytest.raises(UsageError, match="in use by the deployment digits"):
             server_control.choose_port("127.0.0.1", port)
     assert server_control.choose_port("127.0.0.1", None) != port
@@ -173,6 +178,21 @@ def test_the_default_port_is_none_of_grpc(digits: Deployment) -> None:
     second = server_control.choose_port("127.0.0.1", None)
     assert second != first
     assert server_control.choose_port("127.0.0.1", None, besides=second) not in (first, second)
+
+
+def test_a_deployment_keeps_its_port_unless_it_is_in_use(digits: Deployment) -> None:
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        before = replace(digits, port=used.getsockname()[1])
+        write_deployment(before)
+        used.listen()
+        other = server_control.choose_port("127.0.0.1", None, before=before)
+        assert other != before.port
+    assert server_control.choose_port("127.0.0.1", None, before=before) == before.port
+    assert server_control.choose_port("127.0.0.1", None, before=before, besides=before.port) != before.port
+    write_deployment(replace(digits, port=other))
+    assert server_control.choose_port("127.0.0.1", None) != other
+    assert server_control.choose_port("127.0.0.1", None, before=replace(digits, port=other)) == other
 
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

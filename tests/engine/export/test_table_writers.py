@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import UsageError
-from accel_engine.events import Outcome, PartEnded, PartStarted, RunStarted, Validated
+from accel_engine.events import EpochEnded, Outcome, PartEnded, PartStarted, RunStarted, Validated
 from accel_engine.export.run_tables import TABLE_READERS
 from accel_engine.export.table_writers import METADATA, write_csv, write_parquet, write_run_json
 from accel_engine.plan import Plan
@@ -156,6 +156,27 @@ def test_epochs_are_counted_from_the_start_of_their_part(writer: RunWriter, run:
         begin_part(writer, number, first, epoch)
         writer.write_event(model_built(epochs=3, steps_per_epoch=10 * number))
     assert [row["epoch"] for row in rows(run, "steps")] == ["1"] * 10 + ["2"] * 10 + ["3"] * 20 + ["4"] * 10
+
+
+@pytest.mark.parametrize("epochs", [0, 3], ids=["a loop", "a fit"])
+def test_the_recorded_ends_of_epochs_count(writer: RunWriter, run: RunReader, epochs: int) -> None:
+    writer.write_event(model_built(epochs=epochs, steps_per_epoch=5 if epochs else 50))
+    metrics = {"loss": 0.5}
+    for epoch, step in ((1, 10), (2, 40)):
+        writer.write_event(Validated(time=1.0, epoch=epoch - 1, step=step, metrics=metrics, seconds=0.5))
+        writer.write_event(EpochEnded(time=1.0, epoch=epoch, step=step, metrics=metrics, seconds=1.0))
+    rest = ["3"] * 5 + ["4"] * 5 if epochs else ["3"] * 10
+    assert [row["epoch"] for row in rows(run, "steps")] == ["1"] * 10 + ["2"] * 30 + rest
+    assert [row["epoch"] for row in rows(run, "validation")] == ["1", "2"]
+
+
+def test_an_epoch_that_a_part_did_not_end_is_its_own(writer: RunWriter, run: RunReader) -> None:
+    for number, first, epoch, ends in ((1, 0, 0, (10,)), (2, 20, 1, (30, 40))):
+        begin_part(writer, number, first, epoch)
+        for each, step in enumerate(ends, start=epoch + 1):
+            writer.write_event(EpochEnded(time=1.0, epoch=each, step=step, metrics={}, seconds=1.0))
+    found = [row["epoch"] for row in rows(run, "steps")]
+    assert found == ["1"] * 10 + ["2"] * 10 + ["2"] * 10 + ["3"] * 10 + ["4"] * 10
 
 
 @pytest.mark.parametrize("unknown", [1, 2])

@@ -69,7 +69,7 @@ def test_an_ended_run() -> None:
     assert info is not None
     assert (info.status, info.created, info.host, info.pid, info.plan) == (Status.FINISHED, 999.5, "node1", None, None)
     assert (info.source, info.has_engine, info.title) == (SOURCE, False, "my run")
-    assert info.plan_values == {"lr": 0.1, "sizes": "[1, 2]", "name": "my run"}
+    assert info.plan_values == {"name": "my run", "config": {"lr": 0.1, "sizes": "[1, 2]"}}
     assert (info.annotations.note, info.annotations.tags) == ("a note", ("paper",))
     assert (summary.steps, summary.seconds, summary.best) == (3, 3.0, 0.5)
     assert summary.metrics == {"loss": 2.0, "validation_loss": 0.5}
@@ -86,6 +86,16 @@ def test_an_ended_run() -> None:
     assert [event.message for event in events if isinstance(event, Warned)] == ["something"]
     (ended,) = (event for event in events if isinstance(event, RunEnded))
     assert (ended.steps, ended.epochs, ended.seconds, ended.steps_per_second) == (3, 1, 3.0, 1.0)
+
+
+def test_hyperparameters_with_the_names_of_plan_fields_are_no_plan() -> None:
+    run = SourceRun(name="x", config={"min_delta": "1e-4", "monitor": "acc", "monitor_mode": "max", "model": "big"})
+    run.series = {"loss": points([0, 1], [1.0, 2.0])}
+    run.validations = {"loss": points([0, 1], [0.5, 0.25])}
+    summary = summarize(write(run))
+    assert (summary.monitor, summary.best) == ("validation_loss", 0.25)
+    assert summary.info is not None
+    assert [summary.info.setting(name) for name in ("model", "monitor", "data")] == ["big", "acc", None]
 
 
 def test_without_epochs_the_last_values_are_the_result() -> None:

@@ -16,6 +16,7 @@ from accel_engine.keep_alive import memory_restart, watcher
 from accel_engine.keep_alive.memory_restart import restart_with_less_memory
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.keep_alive.watcher import MAX_RESTARTS, Restarts, Watcher
+from accel_engine.places.own_process import set_place
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_remedies import MemoryFacts
 from accel_engine.process import detached, engine_process
@@ -24,6 +25,7 @@ from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import WATCHER_LOCK
 from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.store.database import reading, writing
+from accel_engine.run.store.meta import PlacedRun
 from accel_engine.run.store.stored_events import last_event
 
 
@@ -181,6 +183,17 @@ def test_only_one_follower_starts_a_killed_run(directory: Path, monkeypatch: pyt
     monkeypatch.setattr(memory_restart, "reopen", reopen)
     assert restart_with_less_memory(directory)
     assert starts == [directory]
+
+
+def test_a_follower_starts_no_run_of_a_place_here(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(RunWriter(directory)) as writer:
+        writer.write_memory_facts(MemoryFacts(batch=64, can_split=True))
+    lose(directory)
+    set_place(directory, PlacedRun("slurm", "7"))
+    monkeypatch.setattr(memory_restart, "was_killed_for_memory", lambda _: True)
+    monkeypatch.setattr(engine_process, "start_engine", pytest.fail)
+    assert not restart_with_less_memory(directory)
+    assert status(directory) is Status.LOST
 
 
 def test_pauses_grow_until_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from accel_engine.model_server.request_error import RequestError
 from accel_engine.model_server.served_model import Limits, ServedModel
 from accel_engine.model_server.service import UploadForm, read_service
 
-DEADLY, WRONG, SLOW, MIXED, ODD = -13, -7, -99, -2, -5
+DEADLY, WRONG, SLOW, MIXED, ODD, HELD = -13, -7, -99, -2, -5, -3
 
 
 class StandIn:
@@ -29,8 +29,9 @@ class StandIn:
         self.gone = asyncio.Event()
         self.pid, self.memory = 1, 0
         self.batches: list[list[float]] = []
+        self.release = asyncio.Event()
 
-    async def compute(self, inputs: Any) -> Any:
+    async def compute(self, inputs: Any, seconds: float) -> Any:
         if self.gone.is_set():  # at once, as the real one
             raise BackEndGoneError
         x = inputs["x"]
@@ -42,8 +43,11 @@ class StandIn:
         if WRONG in x:
             raise ModelError("no sevens")
         if SLOW in x:
-            await self.gone.wait()
+            async with asyncio.timeout(seconds):
+                await self.gone.wait()
             raise BackEndGoneError
+        if HELD in x:
+            await self.release.wait()
         if ODD in x:
             raise ZeroDivisionError("odd")
         return {"y": 2 * x[:1]} if MIXED in x else {"y": 2 * x}
@@ -153,6 +157,27 @@ def test_a_batch_that_takes_too_long_ends_its_back_end(folders: Path, monkeypatc
     assert asked.back_ends[0].gone.is_set()
 
 
+def test_a_request_that_waits_too_long_ends_no_back_end(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Asked(folders / "numbers", Limits(seconds=0.2), monkeypatch)
+
+    async def ask() -> None:
+        back_end: Any = await served_model.BackEnd.start(folders, 1)
+        service, metrics = read_service(folders / "numbers"), ServerMetrics()
+        model = ServedModel(folders, service, Limits(seconds=0.2), metrics, back_end)
+        with pytest.raises(RequestError, match=r"no answer within 0\.2 s") as raised:
+            await model.infer({"x": np.float32([[HELD]] * 100)})  # 13 batches, of which the first is not computed yet
+        assert raised.value.status == 504
+        assert 'model_server_rejected_total{reason="deadline"} 1.0' in metrics.text().decode()
+        back_end.release.set()
+        assert (await model.infer({"x": np.float32([[4]])}))["y"].tolist() == [[8]]
+        assert model.queued == 0
+        assert not back_end.gone.is_set()
+        await model.close()
+
+    asyncio.run(ask())
+    assert [len(each.batches) for each in made.back_ends] == [3]  # two were in flight
+
+
 def test_outputs_that_are_not_of_one_example_each_are_no_answers(asked: Asked) -> None:
     first, mixed = asked([1], [MIXED, 3])
     assert first == [2.0]
@@ -194,34 +219,62 @@ def test_a_model_that_is_replaced_answers_a_request_that_was_on_its_way(
     assert asyncio.run(ask()) == [[8.0]]
 
 
+class Writer:
+    """Stands in for the link to a back end, which answers as ``answer`` is called."""
+
+    def __init__(self, *, is_quick: bool) -> None:
+        self.reader = asyncio.StreamReader()
+        self._is_quick = is_quick
+
+    def answer(self) -> None:
+        answer = back_end_messages.packed({"seconds": 0.0}, {"y": np.float32([[4]])})
+        self.reader.feed_data(b"".join(bytes(part) for part in answer))
+
+    def writelines(self, _: Any) -> None:
+        if self._is_quick:
+            self.answer()
+
+    async def drain(self) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
 def test_a_message_that_cannot_be_sent_leaves_the_answers_of_others_in_order() -> None:
-    class Writer:
-        def writelines(self, _: Any) -> None:
-            answer = back_end_messages.packed({"seconds": 0.0}, {"y": np.float32([[4]])})
-            reader.feed_data(b"".join(bytes(part) for part in answer))
-
-        async def drain(self) -> None:
-            pass
-
-        def is_closing(self) -> bool:
-            return False
-
-        def close(self) -> None:
-            pass
-
     async def ask() -> Any:
-        nonlocal reader
-        reader = asyncio.StreamReader()
-        back_end = BackEnd(SimpleNamespace(returncode=0), reader, Writer())  # type: ignore[arg-type]
+        writer = Writer(is_quick=True)
+        back_end = BackEnd(SimpleNamespace(returncode=0), writer.reader, writer)  # type: ignore[arg-type]
         reading = asyncio.create_task(back_end._read())
         with pytest.raises(UnicodeEncodeError):
-            await back_end.compute({"x": np.array(["\ud800"], object)})
-        found = await asyncio.wait_for(back_end.compute({"x": np.float32([[2]])}), 120)
+            await back_end.compute({"x": np.array(["\ud800"], object)}, 120)
+        found = await back_end.compute({"x": np.float32([[2]])}, 120)
         reading.cancel()
         return found["y"].tolist()
 
-    reader: Any = None
     assert asyncio.run(ask()) == [[4.0]]
+
+
+def test_the_time_of_a_batch_begins_when_the_one_before_is_computed() -> None:
+    async def ask() -> None:
+        writer = Writer(is_quick=False)
+        back_end = BackEnd(SimpleNamespace(returncode=0), writer.reader, writer)  # type: ignore[arg-type]
+        reading = asyncio.create_task(back_end._read())
+        first = asyncio.create_task(back_end.compute({"x": np.float32([[2]])}, 120))
+        second = asyncio.create_task(back_end.compute({"x": np.float32([[2]])}, 0))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not second.done()
+        writer.answer()
+        assert (await first)["y"].tolist() == [[4]]
+        with pytest.raises(TimeoutError):
+            await second
+        reading.cancel()
+
+    asyncio.run(ask())
 
 
 def test_a_back_end_whose_link_is_closed_and_not_yet_known_to_be_gone_gets_no_batch() -> None:
@@ -237,6 +290,6 @@ def test_a_back_end_whose_link_is_closed_and_not_yet_known_to_be_gone_gets_no_ba
             await writer.wait_closed()
             assert not back_end.is_alive
             with pytest.raises(BackEndGoneError):
-                await back_end.compute({"x": np.float32([[2]])})
+                await back_end.compute({"x": np.float32([[2]])}, 120)
 
     uvloop.run(ask())

@@ -1,6 +1,7 @@
 """TensorFlow Serving's protocol over gRPC, as its own stubs and TensorFlow's own tensors have it."""
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -17,7 +18,7 @@ from accel_engine.model_server.serving_grpc import to_array, to_tensor
 from accel_engine.protobuf import Message
 from accel_engine.service_client.find_service import find_service, parse_url
 
-from .conftest import Server, probabilities
+from .conftest import Server, Start, probabilities
 
 X = np.array([[0, 1, 2, 3], [4, 3, 2, 1], [0, 0, 0, 0]], np.float32)
 
@@ -77,6 +78,16 @@ def test_a_check_speaks_it_where_it_is_asked_to(numbers: Server) -> None:
     assert (service.name, service.version, str(service.inputs["x"])) == ("v1 gRPC", "1", "float32 4")
     assert service.platform == "onnxruntime_onnx"  # as over the other protocol, so that its tolerance is known
     np.testing.assert_allclose(service.run({"x": X})["probabilities"], probabilities(X), atol=1e-6)
+
+
+def test_a_queue_of_few_examples_gets_smaller_requests(start: Start, folders: Path) -> None:
+    server = start(folders / "numbers", "--grpc-port", "0", "--max-queue", "16")
+    url = parse_url(f"grpc://127.0.0.1:{server.state['grpc_port']}/small")
+    for protocol in ("grpc", "grpc-v1"):
+        service = find_service(url, (), protocol)
+        found = service.run({"x": np.repeat(X, 9, axis=0)})["probabilities"]
+        np.testing.assert_allclose(found, probabilities(np.repeat(X, 9, axis=0)), atol=1e-6)
+        assert service.largest == 16
 
 
 KINDS = ("bool", "uint8", "int8", "uint16", "int16", "int32", "int64", "uint32", "uint64", "float16", "float32")

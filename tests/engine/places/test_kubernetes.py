@@ -116,6 +116,7 @@ def test_kubernetes_takes_the_manifests(tmp_path) -> None:
     ("asked", "told"),
     [
         ({"image": ""}, "--on kubernetes needs --image"),
+        ({"walltime": 60.0}, "kubernetes has no --walltime: it has --nodes, "),
         ({"volume": ""}, r"--on kubernetes needs --volume CLAIM\[:PATH\]"),
         ({"tpu_topology": "tpu-v5-lite-podslice:4x4"}, "a slice of several machines is not started here"),
         ({"tpu_topology": "tpu-v5-lite-podslice:1x1", "gpus": 1}, "--gpus and --tpu-topology exclude each other"),

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,7 +14,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.hosts.host_list import Host, add_host
-from accel_engine.places import FORMS, PlaceName, PlaceRequest, placed_runs
+from accel_engine.places import FORMS, TAKES, PlaceName, PlaceRequest, placed_runs
 from accel_engine.places.launched import REQUEST, LaunchedPlace, Member
 from accel_engine.places.launcher import Launcher
 from accel_engine.places.own_process import set_place
@@ -47,7 +47,7 @@ class Nodes(LaunchedPlace):
     ends: ClassVar[list[Callable[[Path], None]]] = []
     starts: ClassVar[int] = 0
 
-    def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
+    def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
         return machine_devices(request.gpus or 0)
 
     def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
@@ -80,6 +80,7 @@ def fails(error: Exception) -> Callable[[Path], None]:
 def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Status, str, int]]:
     """Launch a run; returns its status, why it ended, and how often its processes were started."""
     monkeypatch.setitem(placed_runs._PLACES, "nodes", Nodes)
+    monkeypatch.setitem(TAKES, "nodes", TAKES["ray"])
     monkeypatch.setitem(FORMS, "nodes", "nodes:N")
     monkeypatch.setenv("ACCEL_TUI_RESTART_SECONDS", "0.01")
     monkeypatch.setattr("accel_engine.places.launcher.POLL_SECONDS", 0.01)
@@ -201,6 +202,21 @@ def test_hosts_that_the_user_has_added_are_known_by_their_names(ssh, tmp_path: P
     assert (machine.target, machine.python, machine.address) == ("me@host7", str(python), "10.0.0.7")
     with pytest.raises(RunError, match=r"away cannot be asked over SSH \(a destination of ssh: the hosts are lab\): "):
         hosts("lab,away").describe(PlaceRequest())
+
+
+@pytest.mark.parametrize(
+    ("asked", "flag"),
+    [
+        ({"walltime": 300.0}, "--walltime"),
+        ({"cpus": 1}, "--cpus"),
+        ({"host_memory": 4096}, "--host-memory"),
+        ({"place_options": ("--account=x",)}, "--place-option"),
+        ({"image": "foo"}, "--image"),
+    ],
+)
+def test_hosts_refuse_options_that_they_do_not_have(asked: dict[str, Any], flag: str) -> None:
+    with pytest.raises(UsageError, match=f"hosts:a has no {flag}: it has --nodes, --gpus, --write"):
+        hosts("a").describe(PlaceRequest(**asked))
 
 
 def test_the_number_of_nodes_follows_from_the_hosts() -> None:

@@ -11,6 +11,7 @@ from accel_engine.errors import AccelError, PlanError, RunError, UsageError
 from accel_engine.events import RunEnded
 from accel_engine.places import PlaceRequest, parse_place, placed_runs, slurm_jobs
 from accel_engine.places.placed_runs import cluster_environment, open_place, submit, write_place_files
+from accel_engine.places.slurm import Slurm
 from accel_engine.plan import Plan
 from accel_engine.process.start_run import prepare_run
 from accel_engine.run import Status, list_runs
@@ -64,6 +65,7 @@ def test_a_partition_has_the_gpus_of_its_best_nodes(slurm) -> None:
         ("slurm:gpus", {}, "Slurm has no partition 'gpus' here; did you mean gpu"),
         ("slurm:gpu", {"gpus": 8}, "--gpus 8: no node of the partition gpu has more than 4"),
         ("slurm:gpu", {"nodes": 5}, "--nodes 5: the partition gpu has 4"),
+        ("slurm", {"image": "foo"}, "slurm has no --image: it has --nodes, --gpus, --cpus, --host-memory, --walltime"),
         ("slurm:old", {}, "the partition old is drain"),
     ],
 )
@@ -136,6 +138,16 @@ def test_options_that_would_break_the_script_are_refused(slurm, wrong: str) -> N
 def test_a_job_that_slurm_does_not_take_leaves_no_run(slurm) -> None:
     slurm.set(refuses="Invalid account or account/partition combination specified")
     with pytest.raises(RunError, match=r"sbatch.*Batch job submission failed: Invalid account"):
+        start("slurm:gpu", PLAN)
+    assert list_runs() == []
+
+
+def test_a_run_whose_command_is_interrupted_while_slurm_takes_it_is_no_more(slurm, monkeypatch) -> None:
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Slurm, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         start("slurm:gpu", PLAN)
     assert list_runs() == []
 

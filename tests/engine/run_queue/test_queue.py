@@ -10,11 +10,13 @@ import pytest
 from accel_engine import run
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import Outcome
+from accel_engine.places.own_process import set_place
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.database import writing
+from accel_engine.run.store.meta import PlacedRun
 from accel_engine.run.writing.waiting_run import end_waiting
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.queue_database import DATABASE, changing_queue
@@ -133,12 +135,15 @@ def test_a_run_that_another_process_ends_meanwhile(asleep: list[str]) -> None:
 def test_a_cancelled_continuation_is_as_it_was(asleep: list[str]) -> None:
     one = ended(Outcome.STOPPED)
     directory = run.runs_directory() / one
-    run.reopen(directory, Plan(model="mlp", name="earlier"), queued=True)
+    set_place(directory, PlacedRun("slurm", "7"))
+    before = run.read_run(directory)
+    run.reopen(directory, Plan(model="mlp", name="earlier", epochs=50, learning_rate=3.0), queued=True)
     queue.enqueue(directory)
     assert status(one) is Status.QUEUED
 
     queue.cancel(one)
 
+    assert run.read_run(directory) == before
     assert status(one) is Status.STOPPED
     assert run.list_runs()[0].steps == 10
 

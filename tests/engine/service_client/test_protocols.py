@@ -140,7 +140,9 @@ def stand() -> Iterator[type[Stand]]:
 
 
 def test_a_server_that_wants_a_token_is_told_with_the_option() -> None:
-    assert _refusal("/v2", HttpAnswer(401, {}, b"")) == "/v2: 401 Unauthorized (--token-file FILE has the token)"
+    answer = HttpAnswer(401, {}, b"")
+    told = _refusal("/v2", answer, Transport("http://h").cure)
+    assert told == "/v2: 401 Unauthorized (--token-file FILE has the token)"
 
 
 @pytest.mark.parametrize(
@@ -318,6 +320,20 @@ def test_numbers_come_back_over_grpc() -> None:
         server.stop(None)
     with pytest.raises(UnreachableError, match="cannot be reached"):
         find_service(parse_url("grpc://127.0.0.1:9/m"), ())
+
+
+def test_a_grpc_server_that_takes_only_small_requests_gets_smaller_ones() -> None:
+    limit = [("grpc.max_receive_message_length", 100)]
+    server = grpc.server(ThreadPoolExecutor(1), handlers=(_Inference(),), options=limit)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        service = find_service(parse_url(f"grpc://127.0.0.1:{port}"), ("m",))
+        x = np.arange(80, dtype=np.float32).reshape(40, 2)
+        np.testing.assert_array_equal(service.run({"x": x})["x"], 2 * x)
+        assert service.largest < 32
+    finally:
+        server.stop(None)
 
 
 def bench(url: str, tmp_path: Path, **options: Any) -> list[Candidate]:

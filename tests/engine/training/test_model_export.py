@@ -5,20 +5,23 @@ import json
 import shutil
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
 import pytest
 
+from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import AccelError, RunError
 from accel_engine.formats import format_named, open_model, target_name
 from accel_engine.formats.tflite_format import write_tflite
 from accel_engine.inference.origin import DESCRIPTION
 from accel_engine.inference.text_encoding import sidecar_of
+from accel_engine.model_export import service_check
 from accel_engine.model_export.export import _keep, _keep_all, _written, export
 from accel_engine.plan import Plan
 from accel_engine.process.engine_call import EngineCall, ask
+from accel_engine.requests.check_service import CheckServiceRequest
 from accel_engine.requests.evaluate import EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import (
     Export,
@@ -30,6 +33,7 @@ from accel_engine.requests.export_model import (
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run.directory.run_paths import trained_model
+from accel_engine.service_client.transport import ServiceError
 from accel_engine.trained.evaluation.evaluate import evaluate
 from accel_engine.trained.open_trained import open_trained
 from accel_engine.trained.prediction.predict import predict
@@ -537,6 +541,22 @@ def confuse_classes(model: keras.Model, path: Path, quantize: str, examples: Any
     (output,) = model.output.values()
     confused = keras.ops.concatenate([output[:, 1:], output[:, :1]], axis=-1)
     write_tflite(keras.Model(model.input, {"probabilities": confused}), path, quantize, examples)
+
+
+def test_a_service_that_refuses_a_request_is_an_error_and_not_unequal(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Service:
+        inputs: ClassVar = {"inputs": ArraySpec((8, 8, 1), "uint8")}
+        platform = ""
+
+        def run(self, _: Any) -> Any:
+            raise ServiceError("ModelInfer: the server is busy", 429)
+
+    monkeypatch.setattr(service_check, "find_service_of_run", lambda *_: (None, Service()))
+    reference = ModelReference(gym.train_once(DIGITS).directory)
+    with pytest.raises(ServiceError, match="the server is busy"):
+        service_check.check_service(CheckServiceRequest(reference, "http://h"))
 
 
 def test_a_checkpoint_that_is_not_there_is_an_error(gym: Gym, tmp_path: Path) -> None:

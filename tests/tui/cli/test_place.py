@@ -11,7 +11,7 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded
-from accel_engine.places import FORMS, PlaceRequest, placed_runs
+from accel_engine.places import FORMS, TAKES, PlaceRequest, placed_runs
 from accel_engine.places.own_process import is_to_start_again
 from accel_engine.places.place import JobState, Place, PlacedJob, machine_devices
 from accel_engine.plan import Plan
@@ -28,7 +28,7 @@ class Lab(Place):
     cancelled: ClassVar[list[str]] = []
     commands: ClassVar[list[tuple[Plan, Sequence[str]]]] = []
 
-    def describe(self, request: PlaceRequest) -> tuple[Device, ...]:
+    def machine(self, request: PlaceRequest) -> tuple[Device, ...]:
         return machine_devices(2 if request.gpus is None else request.gpus)
 
     def files(self, job: PlacedJob) -> Mapping[str, str]:
@@ -57,6 +57,7 @@ class Lab(Place):
 def _lab(monkeypatch: pytest.MonkeyPatch, engines: object) -> None:
     Lab.states, Lab.jobs, Lab.cancelled, Lab.commands = [], [], [], []
     monkeypatch.setitem(placed_runs._PLACES, "lab", Lab)
+    monkeypatch.setitem(TAKES, "lab", TAKES["slurm"])
     monkeypatch.setitem(FORMS, "lab", "lab[:ROOM]")
     monkeypatch.setattr(placed_runs, "ASK_SECONDS", -1.0)
 

@@ -79,6 +79,15 @@ def test_what_is_wrong_is_refused_and_leaves_no_run(run_command, words, problem)
     assert queue.entries() == []
 
 
+def test_a_command_that_is_interrupted_leaves_no_run(run_command, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(queue, "enqueue", interrupted)
+    assert run_command("train --queue --model mlp").status == 130
+    assert run.list_runs() == []
+
+
 def test_the_order_changes(run_command, add):
     one, two, three = (add(f"--name {name}") for name in ("one", "two", "three"))
     assert run_command(f"queue move {three} 1").out == f"{three}: moved\n"
@@ -115,7 +124,7 @@ def test_a_continuation_is_queued(run_command, new_run):
         f"accel-tui: run {name} is queued: follow it with accel-tui watch {name}\n"
     )
     assert run_command("stop last").status == 0
-    assert run.list_runs()[0].info.plan.epochs == 9
+    assert run.list_runs()[0].info.plan.epochs == engine.plan.epochs
 
 
 def test_the_limit(run_command):

@@ -37,6 +37,13 @@ def test_the_command_has_the_place_and_what_is_asked_of_it() -> None:
     assert Where(place="here").name is None
 
 
+def test_the_dialog_asks_a_cluster_for_what_it_has() -> None:
+    kinds = {name: spec.goes_with for name, spec in where.form_specs().items()}
+    assert kinds["gpus"] == ("place", ("slurm", "kubernetes", "ray", "hosts"))
+    assert kinds["cpus"] == ("place", ("slurm", "kubernetes", "ray"))
+    assert kinds["walltime"] == ("place", ("slurm",))
+
+
 @pytest.mark.parametrize(
     ("place", "nodes", "problem"),
     [

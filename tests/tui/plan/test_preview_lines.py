@@ -43,6 +43,15 @@ def test_a_table_has_columns_with_kinds_distributions_and_missing_values(tmp_pat
     assert "--target" not in text  # the words of the form
 
 
+def test_the_range_of_a_column_is_exact_and_of_all_rows(tmp_path: Path) -> None:
+    rows = "".join(f"{row % 99},{row % 21 / 10},{row * 2.5}\n" for row in range(300))
+    (tmp_path / "a.csv").write_text(f"whole,tenths,price\n{rows}")
+    whole, tenths, price = (line.content.plain for line in lines_of(str(tmp_path / "a.csv")) if line.column)
+    assert whole.endswith(" 0 to 98")
+    assert tenths.endswith(" 0 to 2")
+    assert price.endswith(" 0 to 747.5")
+
+
 def test_before_it_is_read_the_preview_has_what_headers_tell(tmp_path: Path) -> None:
     (tmp_path / "houses.csv").write_text(HOUSES)
     text = text_of(lines_of(str(tmp_path / "houses.csv"), read=False))

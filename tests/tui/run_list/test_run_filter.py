@@ -93,3 +93,20 @@ def test_a_run_that_cannot_be_read_is_found_by_its_id_and_as_such() -> None:
 )
 def test_an_unknown_key_is_an_error_with_the_nearest_keys(text: str, error: str) -> None:
     assert key_error(text) == error if not error else error in key_error(text)
+
+
+def test_the_settings_of_a_script_are_found_and_its_unknown_fields_are_no_defaults() -> None:
+    values = {
+        "name": "mine",
+        "model": "",
+        "data": "loop.py",
+        "config": {"batch_size": "128", "model": "vit", "seed": 0},
+    }
+    info = RunInfo("mine", Path("mine"), None, values, 0.0, "node7", 1, Status.FINISHED, script="loop.py")
+    recorded = RunSummary("mine", Path("mine"), info)
+    found = {
+        words: matches(recorded, parse_filter(words)) for words in ("batch:128", "batch:64", "model:vit", "seed:0")
+    }
+    assert found == {"batch:128": True, "batch:64": False, "model:vit": True, "seed:0": True}
+    assert not matches(recorded, parse_filter("epochs:10"))
+    assert not matches(recorded, parse_filter("precision:none"))

@@ -63,8 +63,8 @@ def second_part(script: RunState) -> RunState:
     """The second part after 50 of its 300 steps; the first had 2 epochs of 10 steps, this one has 3 of 100."""
     state = after(script, part(1, name="base"), model_built(epochs=2, steps_per_epoch=10), chunks=(steps(0, 20),))
     validated = Validated(time=0.0, epoch=2, step=20, metrics={"loss": 1.0}, seconds=60.0)
-    ended = EpochEnded(time=0.0, epoch=2, step=20, metrics={"loss": 1.0}, seconds=1.0)
-    state = after(state, ended, validated, part_ended(1, 20, 2), phase(Phase.SCRIPT))
+    ends = [EpochEnded(time=0.0, epoch=each, step=10 * each, metrics={"loss": 1.0}, seconds=1.0) for each in (1, 2)]
+    state = after(state, *ends, validated, part_ended(1, 20, 2), phase(Phase.SCRIPT))
     state = after(state, part(2, 20, 2, name="tuned"), phase(Phase.TRAINING))
     built = model_built(epochs=5, steps_per_epoch=100)
     return after(state, built, chunks=(steps(20, 1), steps(21, 49)))
@@ -103,6 +103,21 @@ def test_the_length_of_an_epoch_is_that_of_the_part_alone(second_part: RunState)
     assert (state.steps_per_epoch, state.total_steps, state.current_epoch) == (None, None, 1)
     state = after(state, EpochEnded(time=0.0, epoch=3, step=60, metrics={}, seconds=1.0))
     assert (state.steps_per_epoch, state.total_steps, state.current_epoch) == (40, 140, 2)
+
+
+def test_fits_of_one_recorder_may_have_epochs_of_other_lengths(script: RunState) -> None:
+    ends = [EpochEnded(time=0.0, epoch=each, step=step, metrics={}, seconds=1.0) for each, step in ((1, 20), (2, 40))]
+    state = after(script, *ends, model_built(epochs=4, steps_per_epoch=10), chunks=(steps(0, 45),))
+    assert [state.epoch_of(step) for step in (0, 19, 20, 39, 40, 50)] == [1, 1, 2, 2, 3, 4]
+
+
+def test_the_steps_of_a_loop_are_no_epoch(script: RunState) -> None:
+    loop = after(script, model_built(epochs=0, steps_per_epoch=100), chunks=(steps(0, 25),))
+    assert (loop.epoch_of(5), loop.steps_per_epoch, loop.total_steps) == (None, None, 100)
+    ends = [EpochEnded(time=0.0, epoch=each, step=10 * each, metrics={}, seconds=1.0) for each in (1, 2)]
+    loop = after(loop, *ends)
+    assert [loop.epoch_of(step) for step in (0, 10, 24)] == [1, 2, 3]
+    assert (loop.steps_per_epoch, loop.total_steps) == (10, 100)
 
 
 def test_between_two_parts_nothing_is_estimated(second_part: RunState) -> None:

@@ -184,7 +184,8 @@ async def test_the_table_is_scrolled_where_it_does_not_fit(home: Path) -> None:
         await shows(pilot, "━h")
         assert last.label in text_of(pilot)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CompareScreen), "the screen below")
+        assert not any(isinstance(screen, RunsScreen) for screen in pilot.app.screen_stack), "nothing else is opened"
 
 
 async def test_the_table_is_not_scrolled_sideways_where_names_can_wrap(home: Path) -> None:
@@ -307,4 +308,9 @@ async def test_many_runs_are_a_band_of_which_some_are_compared(home: Path, monke
         await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "two of them")
         assert {*pilot.app.screen._directories} == chosen  # type: ignore[attr-defined]
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareManyScreen), "the comparison again")
+        assert {row.run.directory for row in results.selected_rows} == chosen
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the runs")
     runs[0].close()

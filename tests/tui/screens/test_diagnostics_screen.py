@@ -23,6 +23,7 @@ from accel_tui.run_state.diagnostics import DiagnosticsReading
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.diagnostics.class_table import Confusion, confused
 from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix, layout_for
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
@@ -349,19 +350,43 @@ async def test_an_ended_run_is_validated_in_the_background(
         assert pilot.app.screen.check_action("validate", ())
 
 
-async def test_leaving_ends_what_validates(engine: FakeEngine, stub_question: type[StubQuestion]) -> None:
+async def test_leaving_asks_then_ends_what_validates(engine: FakeEngine, stub_question: type[StubQuestion]) -> None:
     engine.train(10).save()
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
         await shows(pilot, "V Validate")
         await pilot.press("V")
         await shows(pilot, "256 of 1,000 examples")
-        await pilot.press("escape")
+        for key in ("escape", "w", "q"):
+            await pilot.press(key)
+            await shows(pilot, "End the validation?")
+            await pilot.press("escape")
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the runs")
+        await pilot.press("q")
+        await shows(pilot, "End the validation?")
+        await pilot.press("escape", "escape", "escape")
+        await shows(pilot, "End the validation?")
+        await pilot.press("e")
         await until(
             pilot,
             lambda: all(worker.is_finished for worker in pilot.app.workers if worker.group == "revalidate"),
             "its end",
         )
+
+
+async def test_the_question_is_closed_when_the_validation_has_ended_meanwhile(
+    engine: FakeEngine, stub_question: type[StubQuestion]
+) -> None:
+    engine.train(10).save()
+    engine.end(Outcome.FINISHED)
+    async with looked_into(engine) as pilot:
+        await shows(pilot, "V Validate")
+        await pilot.press("V", "escape")
+        await shows(pilot, "End the validation?")
+        stub_question.goes_on.set()
+        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the diagnostics")
+        await shows(pilot, "after step 300")
 
 
 async def test_without_a_checkpoint_there_is_nothing_to_validate(engine: FakeEngine) -> None:

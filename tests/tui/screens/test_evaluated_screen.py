@@ -134,20 +134,24 @@ async def test_why_there_is_no_report_is_shown(
         await hides(pilot, "Predicting")
 
 
-async def test_going_back_ends_the_engine(runs: list[FakeEngine], query: Any) -> None:
+async def test_going_back_asks_then_ends_the_engine(runs: list[FakeEngine], query: Any) -> None:
     async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, runs[0])
         await pilot.press("w")
         await shows(pilot, "256 of 1,000")
         await pilot.press("escape")
+        await shows(pilot, "End the prediction?")
+        await pilot.press("e")
         await until(pilot, query.cancelled.is_set, "the end of the engine")
         assert not isinstance(pilot.app.screen, EvaluatedScreen)
 
 
-async def test_quit_quits(runs: list[FakeEngine], query: Any) -> None:
+async def test_quit_asks_then_quits(runs: list[FakeEngine], query: Any) -> None:
     async with BareApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, runs[0])
         await pilot.press("w")
         await shows(pilot, "256 of 1,000")
         await pilot.press("q")
+        await shows(pilot, "End the prediction?")
+        await pilot.press("e")
         await until(pilot, lambda: not pilot.app.is_running or pilot.app._exit, "the end")

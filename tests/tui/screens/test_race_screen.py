@@ -15,6 +15,7 @@ from accel_tui.app_protocol import Screens
 from accel_tui.screens import race_screen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.race_screen import RaceScreen
+from accel_tui.screens.runs_screen import RunsScreen
 from engine.race.stand_ins import Behaviour, StandInTrials, no_meters
 from tui.stand_ins import MACHINE, StubApp, hides, more, shows, text_of, until
 from waiting import wait_until
@@ -132,6 +133,42 @@ async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> Non
         await hides(pilot, "Ended")
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.screen is not screen, "the form")
+
+
+async def test_a_race_that_other_screens_cover_does_not_end_without_a_question(machine: Machine) -> None:
+    machine.may_go_on.clear()
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await open_race(pilot)
+        await shows(pilot, "2.20x")
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
+        for leave in (lambda: app.open_screen(Screens.NEW_RUN, Plan()), lambda: pilot.app.simulate_key("q")):
+            leave()
+            await shows(pilot, "End the race?")
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
+            assert screen.is_working
+        await pilot.press("escape")  # goes back by one screen
+        await until(pilot, lambda: app.screen is screen, "the race")
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
+        app.open_screen(Screens.NEW_RUN)
+        await shows(pilot, "End the race?")
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, NewRunScreen), "the form")
+        assert app.screen_stack == [app.screen]
+
+
+async def test_a_configuration_that_is_taken_ends_the_race_without_another_question(machine: Machine) -> None:
+    machine.may_go_on.clear()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_race(pilot)
+        await shows(pilot, "2.20x")
+        await pilot.press("home", "enter")
+        await shows(pilot, "Take this plan?")
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
 
 
 async def test_the_form_tells_what_a_race_has_measured(machine: Machine) -> None:

@@ -9,6 +9,7 @@ import click
 
 from accel_engine.errors import EngineMissingError, UsageError
 from accel_engine.places import FORMS, HERE, HOST, PlaceName, PlaceRequest, parse_place
+from accel_engine.plan.options import specs_of
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_engine.user_paths import is_directory, is_named_pipe
@@ -153,9 +154,8 @@ def asked_of(place: PlaceName | None, asked: Mapping[str, Any]) -> tuple[PlaceNa
         click.UsageError: Something is asked of this machine.
     """
     if asked and place is None:
-        named = ", ".join(
-            f"--{name.replace('_', '-').removesuffix('s' if name == 'place_options' else '')}" for name in asked
-        )
+        specs = specs_of(PlaceRequest)
+        named = ", ".join(specs[name].flag(name) for name in asked)
         here = "; on this machine, --devices gpu:0,gpu:1" if "gpus" in asked else ""
         raise click.UsageError(f"{named}: give a place with --on{here}")
     return (place, PlaceRequest(**asked)) if place else None
@@ -191,7 +191,7 @@ def train_or_queue(
         from accel_tui.cli import host_run  # seldom needed
 
         shown = {"as_json": as_json, "plain": plain, "detach": detach}
-        return host_run.train_on_host(place, run, plan_file, fields, queued=request is not None, **shown)
+        return host_run.train_on_host(place, run, plan_file, fields, request=request, **shown)
     if place is not None:
         from accel_tui.cli import place_run  # seldom needed
 

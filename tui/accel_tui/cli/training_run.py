@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.devices import detect
-from accel_engine.errors import AccelError
 from accel_engine.plan import isolation
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import resolve
@@ -18,9 +17,8 @@ from accel_engine.process.start_run import prepare_continuation, prepare_run, st
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run import RunReader, find_run, read_run
 from accel_engine.run.engine.status import read_info
-from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.database import DATABASE, reading
-from accel_engine.run.writing.waiting_run import end_waiting
+from accel_engine.run.writing.waiting_run import handing_over
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.needs import find_need
 from accel_engine.run_queue.queue_entries import QueueRequest
@@ -108,17 +106,12 @@ def queue_run(run: str | None, plan_file: Path | None, fields: Mapping[str, Any]
     """Add a run to the queue and print its id; see :func:`open_run`. Returns the exit status."""
     request = replace(request, after=tuple(dict.fromkeys(map(queue.find_run_id, request.after))))
     directory = open_run(run, plan_file, fields, queued=True)
-    try:
+    with handing_over(directory, "it could not be queued", is_new=run is None):
         with reading(directory) as database:
             plan = read_info(database).plan
         if plan:
             find_need(plan, request.devices, detect().devices, os.environ)
         queue.set_default_limit(load_settings().queue_at_once)
         queue.enqueue(directory, request)
-    except AccelError:
-        end_waiting(directory, "it could not be queued")
-        if run is None:
-            remove(directory)
-        raise
     write(directory.name)
     return 0

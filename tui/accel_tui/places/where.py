@@ -81,7 +81,7 @@ class Where(PlaceRequest):
 
 
 def form_specs() -> Mapping[str, OptionSpec]:
-    """The specifications of the rows after the place, all of which are for clusters."""
+    """The specifications of the rows after the place, each for the clusters that have it."""
     specs = specs_of(Where)
     return {
         name: replace(
@@ -89,7 +89,7 @@ def form_specs() -> Mapping[str, OptionSpec]:
             doc=specs[name].doc.removeprefix("With --on: ").capitalize(),
             optional=True,
             label=_LABELS[name],
-            goes_with=("place", CLUSTERS),
+            goes_with=("place", tuple(kind for kind in CLUSTERS if name in places.TAKES[kind])),
         )
         for name in ROWS[1:]
     }

@@ -77,7 +77,9 @@ def _columns(entry: DatasetEntry, picture: DataPicture, width: int) -> Iterator[
     values = {each.name: each for each in picture.columns}
     name = min(max((len(column.name) for column in entry.columns), default=0), max(width // 4, 8))
     for column in entry.columns[:MAX_COLUMNS]:
-        yield PreviewLine(_column(column, values.get(column.name), name), column.name if _is_table(entry) else "")
+        is_table = _is_table(entry)
+        known = values.get(column.name)
+        yield PreviewLine(_column(column, known, name, is_table=is_table), column.name if is_table else "")
     if len(entry.columns) > MAX_COLUMNS:
         yield PreviewLine(Content.styled(f"{len(entry.columns) - MAX_COLUMNS:,} more columns", "$text-muted"))
 
@@ -86,7 +88,7 @@ def _is_table(entry: DatasetEntry) -> bool:
     return entry.kind in ("table", "series")
 
 
-def _column(column: EntryColumn, values: ColumnValues | None, width: int) -> Content:
+def _column(column: EntryColumn, values: ColumnValues | None, width: int, *, is_table: bool) -> Content:
     is_target, is_used = column.role == "target", column.role not in ("unused", "ignored")
     missing = f" ∅{numbers.count(column.missing)}" if column.missing else ""
     role = {"input": column.kind, "unused": "not used"}.get(column.role, column.role)
@@ -94,13 +96,17 @@ def _column(column: EntryColumn, values: ColumnValues | None, width: int) -> Con
         (fit(printable_line(column.name), width), "$accent bold" if is_target else "" if is_used else "$text-disabled"),
         (f" {role:<{_KIND}} ", "$accent" if is_target else "$text-muted"),
         (histogram_blocks(values, _BINS) if values else " " * _BINS, "$primary"),
-        (f" {_range(column, values)}", "$text-muted"),
+        (f" {_range(column, values, is_table=is_table)}", "$text-muted"),
         (missing, "$text-warning"),
     )
 
 
-def _range(column: EntryColumn, values: ColumnValues | None) -> str:
-    if values and values.low is not None and values.high is not None:
+def _range(column: EntryColumn, values: ColumnValues | None, *, is_table: bool) -> str:
+    """The range of numbers, or the number of different texts.
+
+    A table has the range of all rows; the values that are looked at were scaled for the model, and are not exact.
+    """
+    if values and values.low is not None and values.high is not None and not (is_table and column.detail):
         return f"{_short(values.low)} … {_short(values.high)}"
     if values and values.frequent:
         return numbers.counted(values.distinct, "value")

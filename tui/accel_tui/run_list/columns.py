@@ -33,8 +33,8 @@ RunColumn = Column[RunSummary]
 
 
 def plan_value(run: RunSummary, field: str) -> str:
-    """The value of a plan field as text; empty if it is unset, 0 or false, or the run cannot be read."""
-    return str(run.info.plan_values.get(field) or "") if run.info else ""
+    """The value of a plan field or a setting as text; empty if it is unset, 0 or false, or the run cannot be read."""
+    return str(run.info.setting(field) or "") if run.info else ""
 
 
 def run_title(run: RunSummary) -> str:

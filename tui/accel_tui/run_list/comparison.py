@@ -40,7 +40,8 @@ _MODELS = 3
 """How many models of a script are named."""
 
 _CONFIG = "config"
-"""The field with a script's own settings, each of which is compared under its name after this prefix and a dot."""
+"""The field with a script's own settings, each of which is compared under its name after this prefix and a dot, or as
+the plan field of its name if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,10 @@ class ComparedRun:
         values = {**info.plan_values, **_models(self.state, info.plan_values)}
         config = values.pop(_CONFIG, None)
         settings = config.items() if isinstance(config, dict) else ()
-        return values | {f"{_CONFIG}.{name}": value for name, value in settings}
+        known = {name for name in DEFAULTS if values.get(name)}
+        return values | {
+            name if name in DEFAULTS and name not in known else f"{_CONFIG}.{name}": value for name, value in settings
+        }
 
     def value_of(self, series: str) -> float | None:
         """The value of a series that counts as its result: of training, else of validation; ``None`` if unknown."""

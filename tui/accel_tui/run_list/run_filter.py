@@ -77,7 +77,12 @@ def _matches(run: RunSummary, term: Term) -> bool:
         return any(text.startswith(term.text) for text in _TEXTS[term.key](run))
     if term.key in _TEXTS:
         return any(term.text in text for text in _TEXTS[term.key](run))
-    return run.info is not None and _equal(run.info.plan_values.get(term.key, DEFAULTS[term.key]), term.text)
+    if run.info is None:
+        return False
+    if run.info.has_engine:
+        return _equal(run.info.plan_values.get(term.key, DEFAULTS[term.key]), term.text)
+    value = run.info.setting(term.key)
+    return value is not None and _equal(value, term.text)
 
 
 def _resolve(word: str) -> str:

@@ -1,5 +1,6 @@
 """The state of a run: its history with its steps, an immutable value, made by ``fold_events``."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,7 +160,7 @@ class RunState(History):
 
         In a script, of the latest part.
         """
-        if self.built and self.built.steps_per_epoch:
+        if self.built and self.built.epochs and self.built.steps_per_epoch:
             return self.built.steps_per_epoch
         step, epoch = self.before_part
         epochs = self.epoch.epoch - epoch if self.epoch else 0
@@ -168,10 +169,11 @@ class RunState(History):
     @property
     def total_steps(self) -> int | None:
         """Steps of the whole plan, or of a script up to the end of the latest part; ``None`` if unknown."""
-        if self.is_between_parts or not (self.built and self.steps_per_epoch):
+        if self.is_between_parts or not self.built:
             return None
-        step, _ = self.before_part
-        return step + (self.epochs or 1) * self.steps_per_epoch  # a script's loop has no epochs
+        # A script's loop has no epochs, but a number of steps.
+        length = self.steps_per_epoch if self.built.epochs else self.built.steps_per_epoch
+        return self.before_part[0] + (self.epochs or 1) * length if length else None
 
     @property
     def progress(self) -> float | None:
@@ -202,19 +204,16 @@ class RunState(History):
         step, epoch = self.before_part
         is_after = self.step > step and self.phase is not None and self.phase.phase is Phase.VALIDATING
         if self.built.steps_per_epoch:
-            return min((self.step - step - is_after) // self.built.steps_per_epoch + 1, self.epochs)
+            return min((self.epoch_of(self.step - is_after) or 1) - epoch, self.epochs)
         ended = max(0, self.epoch.epoch - epoch if self.epoch else 0)
         has_ended = is_after and self.epoch is not None and self.epoch.step == self.step
         return min(ended + (not has_ended), self.epochs)  # epochs may differ in length
 
     def epoch_of(self, step: int) -> int | None:
-        """The epoch, counted from 1, of a step, counted from 0; ``None`` if the length of its epochs is unknown."""
-        part = self.part_at(step)
-        built = part.built if part else self.built
-        if not (built and built.steps_per_epoch):
-            return None
-        first, epoch = (part.started.step, part.started.epoch) if part else (0, 0)
-        return epoch + (step - first) // built.steps_per_epoch + 1
+        """The epoch, counted from 1, of a step, counted from 0; ``None`` if neither ends nor a length are known."""
+        spans = self.epoch_spans
+        first, epoch, length = spans[max(bisect_right(spans, step, key=lambda span: span[0]) - 1, 0)]
+        return epoch + (step - first) // length if length else epoch or None
 
     @property
     def remaining(self) -> float | None:

@@ -65,7 +65,7 @@ class AdviceScreen(WorkingScreen):
         Binding("pagedown", "scroll_details(1)", id="advice.page-down", tooltip="Scroll the evidence down"),
         Binding("pageup", "scroll_details(-1)", id="advice.page-up", tooltip="Scroll the evidence up"),
         Binding("A", "back", "Back", id="advice.back", tooltip="Go back, with the key that opened this screen"),
-        Binding("q", "quit", "Quit", id="advice.quit", tooltip="Quit accel-tui; asks first while the run is live"),
+        Binding("q", "app.quit", "Quit", id="advice.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
     _findings = getters.query_one(FindingList)
@@ -208,16 +208,6 @@ class AdviceScreen(WorkingScreen):
     def work_in_progress(self) -> str:
         """The trial of a cure."""
         return "the trial" if self._runner.is_stoppable else ""
-
-    @awaiting
-    async def action_quit(self) -> None:
-        """Quit as the run screen below does, which may ask, too; asks first during a trial."""
-        below = self.app.screen_stack[self.app.screen_stack.index(self) - 1]
-        if await self.may_end():
-            if hasattr(below, "action_quit"):
-                await self.app.run_action("quit", below)
-            else:
-                self.app.exit()
 
     @on(Chart.Pressed)
     def _open_chart(self, message: Chart.Pressed) -> None:

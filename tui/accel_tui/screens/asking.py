@@ -274,9 +274,3 @@ class WorkingScreen(AskingScreen):
         """Go back to the screen below; asks first while this one works."""
         if await self.may_end():
             self.go_back()
-
-    @awaiting
-    async def action_quit(self) -> None:
-        """Quit; asks first while the screen works."""
-        if await self.may_end():
-            self.app.exit()

@@ -96,11 +96,11 @@ class CompareManyScreen(RunActionsScreen):
         return super().check_action(action, parameters)
 
     def action_back(self) -> None:
-        """Deselect all, then go to Runs."""
+        """Deselect all, then go back."""
         if self._table.selected:
             self._table.selected = frozenset()
         else:
-            open_screen(self, Screens.RUNS)
+            self.go_back()
 
     def action_open(self) -> None:
         if run := self.current_run:

@@ -18,7 +18,6 @@ from textual.widgets import Static
 from accel_engine.run import RunSummary
 from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_fields, printable_line
-from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.formatting.table_columns import GAP, Column
 from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compare_runs
 from accel_tui.run_state.run_follower import RunFollower
@@ -223,10 +222,6 @@ class CompareScreen(RunActionsScreen):
     def selected_runs(self) -> Sequence[TargetRun]:
         """All runs that are compared: actions are about all of them."""
         return tuple(map(target_of, self._runs))
-
-    def action_back(self) -> None:
-        """Go to the Runs screen, wherever this screen was opened from."""
-        open_screen(self, Screens.RUNS)
 
     def on_mount(self) -> None:
         for follower in self._followers:

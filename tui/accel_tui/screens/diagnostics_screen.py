@@ -22,7 +22,7 @@ from accel_engine.run.directory.run_paths import run_name
 from accel_engine.run_queue.request_device import placed
 from accel_engine.words import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
-from accel_tui.screens.asking import BackScreen
+from accel_tui.screens.asking import WorkingScreen
 from accel_tui.screens.job import reported
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.pages import LABELS, fill, make_page, status_text, tabs_of
@@ -35,7 +35,7 @@ _TAB: Final = "-tab"
 _MOST_TABS: Final = 7
 
 
-class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
+class DiagnosticsScreen(DirtyRegionScreen, WorkingScreen):
     """Shows a run's diagnostics, updated after each validation.
 
     Args:
@@ -45,6 +45,8 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     CSS_PATH = "diagnostics_screen.tcss"
     AUTO_FOCUS = "ConfusionMatrix"
     BINDING_GROUP_TITLE = "Diagnostics"
+    NOUN: ClassVar[str] = "the validation"
+    """What is done in the background, in questions."""
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
             Binding(str(at), f"tab_at({at})", id=f"diagnostics.tab-{at}", tooltip=f"Show tab {at}")
@@ -59,7 +61,9 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
             tooltip="Validate now; an ended run from its last checkpoint, in the background",
         ),
         Binding("w", "back", "Back", id="diagnostics.back", tooltip="Go back, with the key that opened this screen"),
-        Binding("q", "quit", "Quit", id="diagnostics.quit", tooltip="Quit accel-tui; asks first while the run is live"),
+        Binding(
+            "q", "app.quit", "Quit", id="diagnostics.quit", tooltip="Quit accel-tui; asks first while the run is live"
+        ),
     ]
 
     reading: reactive[DiagnosticsReading] = reactive(DiagnosticsReading(), repaint=False, init=False)
@@ -170,11 +174,6 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
             self.progress = "Validating the last checkpoint in the background: starting TensorFlow…"
             self._revalidate()
 
-    async def action_quit(self) -> None:
-        """Quit as the run screen below does, which may ask first."""
-        screens = self.app.screen_stack
-        await self.app.run_action("quit", screens[screens.index(self) - 1])
-
     def watch_reading(self, before: DiagnosticsReading, reading: DiagnosticsReading) -> None:
         """Show new diagnostics, and update the status line and the keys."""
         if reading.diagnostics is not before.diagnostics:
@@ -187,7 +186,15 @@ class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
         self._fill_page()
         self._update_status()
 
+    @property
+    def work_in_progress(self) -> str:
+        """What is done in the background."""
+        return self.NOUN if self.progress else ""
+
     def watch_progress(self) -> None:
+        """Update the status line; close the question about work that has ended meanwhile."""
+        if not self.progress:
+            self.withdraw_question()
         self._update_status()
 
     def watch_validation_problem(self) -> None:

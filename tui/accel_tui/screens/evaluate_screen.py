@@ -136,6 +136,8 @@ class EvaluatedScreen(DiagnosticsScreen):
         options: Which examples, and which checkpoint.
     """
 
+    NOUN = "the prediction"
+
     def __init__(self, directory: Path, options: EvaluationOptions) -> None:
         super().__init__(directory)
         self._options = options
@@ -153,9 +155,6 @@ class EvaluatedScreen(DiagnosticsScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing is validated here: the report is of other examples."""
         return False if action == "validate" else super().check_action(action, parameters)
-
-    async def action_quit(self) -> None:
-        self.app.exit()
 
     @work(thread=True, exit_on_error=False, group="diagnose")
     def _diagnose(self) -> None:

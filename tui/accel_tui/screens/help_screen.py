@@ -137,7 +137,7 @@ class HelpScreen(Dialog[None]):
         """The rows by purpose: first what the screen is for, then its parts, then what all screens have."""
         seen: set[type] = set()
         groups: dict[str, list[HelpRow]] = {}
-        own = {binding.action for binding in _documented_bindings(self._explained_screen)}
+        own = {binding.action.removeprefix("app.") for binding in _documented_bindings(self._explained_screen)}
         for node in (self._explained_screen, *self._explained_screen.walk_children(), self.app):
             if type(node) not in seen:
                 seen.add(type(node))

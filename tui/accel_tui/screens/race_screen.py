@@ -156,6 +156,7 @@ class RaceScreen(JobScreen):
                 self._use(result)
 
     def _use(self, result: ConfigurationResult) -> None:
+        self.cancel()  # which was asked about
         options = result.configuration.options
         text = f"changed: {options}" if options else "the plan as it was"
         self.app.notify(text, title=f"New run: {result.title}", markup=False)

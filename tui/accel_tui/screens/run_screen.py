@@ -77,7 +77,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         Binding("slash", "search_log", id="run.search", tooltip="Search the log"),
         Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the events and details"),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
-        Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
+        Binding("q", "app.quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
     state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)

@@ -124,12 +124,14 @@ class RunsScreen(RunActionsScreen):
         self._filter_input.focus()
 
     def action_back(self) -> None:
-        """Clear the filter, then the selection, then go to New run."""
+        """Clear the filter, then the selection, then go back, above the app's first screen to New run."""
         if self._filter_input.has_focus or self.table.filter:
             self._filter_input.value = ""
             self.table.focus()
         elif self.table.selected:
             self.table.selected = frozenset()
+        elif len(self.app.screen_stack) > 2:  # a run that the app was opened on leads here by escape
+            self.go_back()
         else:
             open_screen(self, Screens.NEW_RUN)
 

@@ -319,14 +319,14 @@ def _facts(run: RunSummary, info: RunInfo, content: CardContent) -> Iterator[tup
     if run.membership:
         yield "worker", str(run.membership)
     values = {**info.plan_values} if plan is None else plan.changed()
-    if model := str(info.plan_values.get("model") or ""):
+    if model := str(info.setting("model") or ""):
         changed = (
             f"{field_labels.label(name)} {_value(value)}"
             for name, value in values.items()
             if name not in RUN_TEXTS and not isinstance(value, dict)
         )
         yield "plan", " · ".join([base_name(model), *changed])
-    if data := str(info.plan_values.get("data") or ""):
+    if data := str(info.setting("data") or ""):
         built = state.built
         examples = f" {built.examples:,}" if built and built.examples else ""
         more = f" + {built.validation_examples:,}" if built and examples and built.validation_examples else ""

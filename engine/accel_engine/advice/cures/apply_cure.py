@@ -19,11 +19,12 @@ from accel_engine.process import run_change
 from accel_engine.process.run_change import Launch, steps_taken
 from accel_engine.process.start_run import CONTINUABLE, for_a_new_run, prepare_continuation
 from accel_engine.run import RunInfo, send_command
-from accel_engine.run.directory.run_paths import host_function, host_of_run, latest_checkpoint
+from accel_engine.run.directory.run_paths import host_function, host_of_run, latest_checkpoint, reference
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.history import CureChange, History, stored_history
 from accel_engine.run.runs.plan_changes import CHANGEABLE
 from accel_engine.run.store.database import reading
+from accel_engine.text import shell_command
 
 Why = tuple[str, str]
 """The reason of a change, in words, and its purpose."""
@@ -157,8 +158,8 @@ def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
     """Check that a run can be continued with changes, from the checkpoint that it has, or saves when it stops.
 
     Raises:
-        RunError: A field cannot change within a run, or there is no checkpoint to continue from; the message says
-            what to do instead.
+        RunError: A field cannot change within a run, there is no checkpoint to continue from, or the run is at a place;
+            the message says what to do instead.
     """
     if fixed := sorted(set(changes) - CHANGEABLE):
         why = f"{', '.join(fixed)} cannot change within a run"
@@ -169,9 +170,23 @@ def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
     elif not info.status.live and not latest_checkpoint(info.directory):
         why = f"run {info.id} has no checkpoint to continue from"
     else:
+        _check_is_here(info, changes)
         return
     command = for_a_new_run(changed_plan(info.plan, changes)).command() if info.plan else "the changed plan"
     raise RunError(f"{why}: start a new run with {command}")
+
+
+def _check_is_here(info: RunInfo, changes: Mapping[str, Any]) -> None:
+    """Refuse to continue a run here that a place trains, or has trained: this may be a login node."""
+    if info.place is None:
+        return
+    run, place = reference(info.directory), info.place.place
+    stop = f"{shell_command(['accel-tui', 'stop', run])}, then " if info.status.live else ""
+    again = shell_command(["accel-tui", "continue", run, *(info.place.options or ("--on", place))])
+    raise RunError(
+        f"run {info.id} is at {place}, and this change would continue it on this machine: continue it there, with "
+        f"{stop}{again} {options_text(changes)}"
+    )
 
 
 def _check(info: RunInfo, plan: Plan, changes: Mapping[str, Any]) -> None:
@@ -215,6 +230,7 @@ def _set_rate_back(info: RunInfo, change: CureChange, why: Why, launch: Launch) 
     directory, rate = info.directory, float(change.before["learning_rate"])
     if info.status.live:
         return _by_command(directory, {"learning_rate": rate}, change.before, change.changes, why)
+    _check_is_here(info, change.before)
     prepare_continuation(directory)
     process = launch(directory)
     reason, purpose = why

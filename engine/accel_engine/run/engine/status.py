@@ -149,6 +149,14 @@ class RunInfo:
             raise RunError(f"the plan of run {self.id} cannot be read on this machine")
         return self.plan
 
+    def setting(self, name: str) -> Any:
+        """A field of the plan, or else the setting of that name that a script or another tool has logged.
+
+        ``None`` if it is unknown.
+        """
+        value, config = self.plan_values.get(name), self.plan_values.get("config")
+        return config.get(name, value) if isinstance(config, dict) and not value else value
+
     @property
     def x_series(self) -> str:
         """The series by which its other series are; empty if they are by step."""
@@ -176,9 +184,7 @@ class RunInfo:
     @property
     def title(self) -> str:
         """The run's name, or its model and data; a script's model may not be known yet."""
-        return self.name or " on ".join(
-            str(value) for field in ("model", "data") if (value := self.plan_values.get(field))
-        )
+        return self.name or " on ".join(str(value) for field in ("model", "data") if (value := self.setting(field)))
 
 
 def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:

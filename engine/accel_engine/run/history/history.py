@@ -189,6 +189,26 @@ class History:
         ended, last_step = (last.epoch, last.step) if last else (0, 0)
         return ended + (0.5 if step > last_step else 0.0)
 
+    @property
+    def epoch_spans(self) -> tuple[tuple[int, int, int], ...]:
+        """The steps whose epoch is known: the first of each span, its epoch, and the length of this and later epochs.
+
+        A span up to the recorded end of an epoch has the length 0. After the last end of a part, or without one, epochs
+        have the length that its model tells; if it tells none, all of the rest is one epoch, or epoch 0 without an end.
+        """
+        parts = [(each.started.step, each.started.epoch, each.built) for each in self.parts] or [(0, 0, self.built)]
+        stops = [*(first for first, _, _ in parts[1:]), None]
+        spans: list[tuple[int, int, int]] = []
+        for (first, before, built), stop in zip(parts, stops, strict=True):
+            begin = bisect_right(self.ended_epochs, first, key=_step)
+            end = None if stop is None else bisect_right(self.ended_epochs, stop, key=_step)
+            ended = self.ended_epochs[begin:end]
+            length = (built.steps_per_epoch or 0) if built and built.epochs else 0  # a loop's is that of all its steps
+            last = (ended[-1].epoch if ended else before) + 1 if ended or length else 0
+            starts, epochs = [first, *map(_step, ended)], [*(each.epoch for each in ended), last]
+            spans += zip(starts, epochs, [*[0] * len(ended), length], strict=True)
+        return tuple(spans)
+
     def measured(self, monitor: str) -> Sequence[events.EpochEnded | events.Validated]:
         """The events with a metric: validations if it has the prefix ``validation_``, else epochs."""
         return self.validations if monitor.startswith(VALIDATION_PREFIX) else self.ended_epochs
@@ -209,6 +229,10 @@ class History:
         if self.threads and plan.threads is None:
             chosen["threads"] = self.threads.threads
         return plan.replace(**chosen)
+
+
+def _step(ended: events.EpochEnded) -> int:
+    return ended.step
 
 
 _LATEST = {

@@ -26,10 +26,10 @@ from accel_engine.run.runs.listing import find_run
 from accel_engine.run.runs.plan_changes import check_changes, check_epochs
 from accel_engine.run.store.annotations import TAG_LENGTH
 from accel_engine.run.store.database import DATABASE, create_file, writing
-from accel_engine.run.store.meta import ImportSource, read_meta
+from accel_engine.run.store.meta import REOPENED, ImportSource, read_meta
 from accel_engine.versioned_database import WRITING, database_errors
 
-_QUEUED: Mapping[str, object] = {"pending": None, "queued": 1}
+_QUEUED: dict[str, object] = {"pending": None, "queued": 1}
 """The ``meta`` rows of a run that waits in the queue."""
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
@@ -247,13 +247,16 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
             history = stored_history(database, RunStarted, ModelBuilt, EpochEnded)
             check_epochs(info, plan, history.trained_epochs(step))
         database.reject_commands()
-        of_the_engine = dict.fromkeys(("pid", "process", "kills", "memory_loss", "log_start", "place"))
-        database.set_meta(plan=plan.to_json(), **of_the_engine, **{**_pending_meta(), **(_QUEUED if queued else {})})
+        found = {row.key: row.value for row in database.meta_rows()}
+        before = {"before": encode({key: found.get(key) for key in REOPENED})}
+        waits = {**_pending_meta(), **(_QUEUED | before if queued else {})}
+        database.set_meta(**{**dict.fromkeys(REOPENED), **waits, "plan": plan.to_json()})
 
 
 def _pending_meta() -> dict[str, object]:
     """The ``meta`` rows of a run that waits for an engine on this machine from now on."""
-    return {"pending": boot_seconds(), "queued": None, "machine": machine_id(), "host": socket.gethostname()}
+    host = socket.gethostname()
+    return {"pending": boot_seconds(), "queued": None, "before": None, "machine": machine_id(), "host": host}
 
 
 def with_found_weights(plan: Plan) -> Plan:

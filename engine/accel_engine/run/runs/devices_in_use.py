@@ -10,7 +10,7 @@ from pathlib import Path
 from accel_engine.errors import RunError
 from accel_engine.events import DevicesFound, RunStarted
 from accel_engine.run.directory import lock
-from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.directory.run_paths import LOCK, WATCHER_LOCK, runs_directory
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.store.database import RunDatabase, reading
 from accel_engine.run.store.stored_events import last_event
@@ -31,13 +31,17 @@ class DevicesInUse:
 def devices_in_use(except_for: Container[Path] = ()) -> list[DevicesInUse]:
     """The live runs on this machine, by id; without those that cannot be read, or whose engine has not started yet.
 
+    A run whose engine will be started again by its ``keep_alive`` keeps its devices.
+
     Args:
         except_for: Directories of runs to leave out.
     """
     found: list[DevicesInUse] = []
     with suppress(OSError):
         for directory in sorted(Path(entry.path) for entry in os.scandir(runs_directory())):
-            if directory not in except_for and lock.is_locked(directory):  # which is much faster than reading the run
+            if directory not in except_for and any(  # which is much faster than reading the run
+                lock.is_locked(directory, name) for name in (LOCK, WATCHER_LOCK)
+            ):
                 with suppress(RunError):
                     found += _of_run(directory)
     return found

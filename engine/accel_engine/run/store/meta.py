@@ -82,6 +82,12 @@ _KINDS: Mapping[str, Any] = {
 
 _FLAGS = ("launched", "queued")
 
+REOPENED = (
+    *("plan", "place", "pending", "queued", "machine", "host"),
+    *("pid", "process", "kills", "memory_loss", "log_start"),
+)
+"""The keys of the values that reopening a run changes. While a continuation waits, ``before`` has the earlier ones."""
+
 HOST_STATE = "host_state"
 """The key of the :class:`HostState`, which only a mirrored run has."""
 
@@ -92,6 +98,7 @@ _JSON: Mapping[str, Any] = {
     "source": ImportSource,
     "place": PlacedRun,
     "tags": tuple[Text, ...],
+    "before": dict[Text, Text | int | _Finite | None],
     HOST_STATE: HostState,
 }
 

@@ -132,6 +132,7 @@ class OwnedRun:
                 log_start=log_size(self.directory),
                 pending=None,
                 queued=None,
+                before=None,
             )
             if started:
                 self._delete_after(started.first_step)

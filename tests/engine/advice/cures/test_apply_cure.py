@@ -9,12 +9,16 @@ import pytest
 from accel_engine.advice.cures.apply_cure import Method, apply, cure_of, undo
 from accel_engine.errors import AccelError, RunError
 from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Outcome, PlanChanged, RunEnded
+from accel_engine.places.own_process import set_place
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
-from accel_engine.run import RunReader, RunWriter, create
+from accel_engine.run import Command, RunReader, RunWriter, create
 from accel_engine.run.directory.checkpoint_files import write_checksums
 from accel_engine.run.history.history import CureChange, History, fold
 from accel_engine.run.runs.creation import create_recorded
+from accel_engine.run.store.database import reading
+from accel_engine.run.store.meta import PlacedRun
+from tui.fake_engine import FakeEngine
 
 
 def ended(plan: Plan, outcome: Outcome, *steps: int) -> Path:
@@ -93,6 +97,28 @@ def test_a_script_is_not_changed() -> None:
     directory = create_recorded({"name": "", "model": "m", "data": "d"}, "python train.py")
     with pytest.raises(RunError, match="recorded by a script"):
         apply(directory, {"xla": "on"}, launch=pytest.fail)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"), [(("--on", "slurm", "--cpus", "4"), "--on slurm --cpus 4"), ((), "--on slurm")]
+)
+def test_a_run_at_a_place_is_not_continued_here(options: tuple[str, ...], shown: str) -> None:
+    directory = ended(Plan(model="mlp"), Outcome.STOPPED, 23)
+    set_place(directory, PlacedRun("slurm", "7", options=options))
+    with pytest.raises(RunError, match=rf"is at slurm.* continue {directory.name} {shown} --clip-norm 1.0$") as refused:
+        apply(directory, {"clip_norm": 1.0}, launch=pytest.fail)
+    assert "accel-tui stop" not in str(refused.value)
+    assert changed_in(directory) == []
+
+
+def test_a_live_run_at_a_place_trains_on() -> None:
+    engine = FakeEngine(Plan(model="mlp")).begin().build().train(10)
+    set_place(engine.directory, PlacedRun("slurm", "7"))
+    name = engine.directory.name
+    with pytest.raises(RunError, match=f"with accel-tui stop {name}, then accel-tui continue {name} --on slurm --clip"):
+        apply(engine.directory, {"clip_norm": 1.0}, launch=pytest.fail)
+    with reading(engine.directory) as database:
+        assert database.unanswered(Command) == []
 
 
 def test_a_live_run_without_a_step_has_no_checkpoint_to_continue_from() -> None:

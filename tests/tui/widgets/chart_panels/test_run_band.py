@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.events import Validated
+from accel_engine.events import EpochEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunInfo, RunSummary, Status
 from accel_tui.widgets.chart.bands import QUANTILES, band
@@ -78,3 +78,12 @@ def test_a_curve_is_read_by_epoch(home: Path) -> None:
     found = read_curve(engine.directory)
     assert (found.epochs.tolist(), found.values.tolist(), found.by_epoch) == ([1.0, 2.0], [0.25, 0.5], True)
     assert read_curve(home / "nothing").values.size == 0
+
+
+def test_a_curve_stands_at_the_recorded_ends_of_its_epochs(home: Path) -> None:
+    engine = FakeEngine(Plan(epochs=3))
+    engine.steps_per_epoch = 10
+    engine.begin().build()
+    for epoch, step in ((1, 20), (2, 30)):
+        engine.say(EpochEnded, epoch=epoch, step=step, metrics={"loss": 1.0 / epoch}, seconds=1.0)
+    assert read_curve(engine.directory).epochs.tolist() == [1.0, 2.0]

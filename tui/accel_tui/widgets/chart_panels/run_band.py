@@ -18,6 +18,7 @@ from accel_engine.text import printable_fields
 from accel_engine.words import numbers
 from accel_tui.run_list.groups import short_metric_name
 from accel_tui.run_state.curve import Floats
+from accel_tui.widgets.chart import scale
 from accel_tui.widgets.chart.axes import WholeAxis
 from accel_tui.widgets.chart.bands import band_series
 from accel_tui.widgets.chart.plot import Plot, PlotSeries
@@ -61,8 +62,10 @@ def read_curve(directory: Path, known: RunSummary | None = None) -> RunCurve:
     if not points:
         return nothing
     steps, values = np.array(points, np.float64).T
-    per_epoch = history.built.steps_per_epoch if history.built else None
-    return RunCurve(run, steps / per_epoch if per_epoch else steps, values, bool(per_epoch))
+    length = history.built.steps_per_epoch if history.built and history.built.epochs else None
+    epochs = scale.epochs([(each.step, each.epoch) for each in history.ended_epochs], length).at(steps)
+    is_known = bool(np.isfinite(epochs).all())
+    return RunCurve(run, epochs if is_known else steps, values, is_known)
 
 
 def compared_metric(curves: Iterable[RunCurve]) -> str:

@@ -75,7 +75,7 @@ def facts_of(state: RunState) -> list[tuple[str, str]]:
         limits = "" if state.is_launched else " (only the script can save and continue)"
         facts.append(("script", state.info.script + limits))
     if state.info and state.info.source:
-        facts += _imported(state.info, state.info.source)
+        facts += _imported(state.info.source)
     if state.info and state.info.bench:
         facts += _bench(state.info)
     facts += _parts(state)
@@ -142,10 +142,9 @@ def _lines(value: str) -> Iterator[tuple[bool, str]]:
         yield not number, line
 
 
-def _imported(info: RunInfo, source: ImportSource) -> list[tuple[str, str]]:
-    """Where a run was imported from, and its hyperparameters."""
-    known = ", ".join(f"{name} {value}" for name, value in info.plan_values.items() if name != "name")
-    facts = [("imported from", source.path), ("format", source.format), ("config", known)]
+def _imported(source: ImportSource) -> list[tuple[str, str]]:
+    """Where a run was imported from."""
+    facts = [("imported from", source.path), ("format", source.format)]
     return [(label, printable_line(value)) for label, value in facts if value]
 
 
@@ -182,9 +181,9 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
 
 
 def _config(state: RunState) -> list[tuple[str, str]]:
-    """The settings that a script has logged."""
+    """The settings that a script or another tool has logged."""
     config = state.info.plan_values.get("config") if state.info else None
-    lines = [f"{name}: {value}" for name, value in config.items()] if isinstance(config, dict) else []
+    lines = [printable_line(f"{name}: {value}") for name, value in config.items()] if isinstance(config, dict) else []
     return [("" if number else "config", line) for number, line in enumerate(lines)]
 
 

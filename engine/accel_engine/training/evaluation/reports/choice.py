@@ -6,8 +6,7 @@ from typing import Any
 
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.structure import ArraySpec, Structure, flatten, named_leaves
-from accel_engine.keras_support.losses import Loss, loss_name, single_loss
-from accel_engine.private_names.keras_names import loss_takes_logits
+from accel_engine.keras_support.losses import Loss, loss_name, single_loss, takes_scores
 from accel_engine.run.diagnostics import CustomReport, ValidationReport
 from accel_engine.training.core.task import INPUTS, SEVERAL_OUTPUTS, Task
 from accel_engine.training.evaluation.reports import classification
@@ -79,7 +78,7 @@ def report_for(
             tuple(leaf.shape),
             views,
             own,
-            logits=(task.logits if len(leaves) == 1 else loss_takes_logits(own)) or "hinge" in loss_name(own),
+            logits=task.logits if len(leaves) == 1 else takes_scores(own),
             index=index,
             target=target,
             name=name if len(leaves) > 1 else "",
