@@ -150,7 +150,7 @@ class History:
         return self.parts[number - 1] if number else None
 
     def loop_start(self, steps: int) -> int:
-        """The first step of the part that took the last of these steps, if it is no ``fit`` and so has no epochs; or 0."""
+        """The first step of the part of the last step, unless it is a ``fit``, which has epochs; else 0."""
         part = self.part_at(steps - 1)
         return part.started.step if part and not (part.built and part.built.epochs) else 0
 
