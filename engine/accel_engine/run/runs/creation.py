@@ -2,6 +2,7 @@
 
 import re
 import secrets
+import shlex
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -263,7 +264,7 @@ def with_found_weights(plan: Plan) -> Plan:
     """A plan whose ``initial_weights`` name a run's directory, if they name a run.
 
     Raises:
-        PlanError: There is no such run, or it has no weights.
+        PlanError: There is no such run, it has no weights, or they are on a host.
     """
     source = plan.initial_weights
     if not source or source == IMAGENET or source.endswith(WEIGHT_FILES):
@@ -273,6 +274,10 @@ def with_found_weights(plan: Plan) -> Plan:
     except UsageError as error:
         reason = f"must be {IMAGENET}, a run, FILE.keras or FILE.weights.h5: {error}"
         raise PlanError("initial_weights", source, reason) from error
+    if host := run_paths.host_of_run(directory):
+        name = run_paths.run_name(directory)
+        reason = f"the weights of {name} are on {host}: bring them here with accel-tui fetch {shlex.quote(name)}"
+        raise PlanError("initial_weights", source, reason)
     if not run_paths.latest_checkpoint(directory) and run_paths.trained_model(directory) is None:
         reason = f"run {directory.name} has no weights yet: it has written neither a checkpoint nor model.keras"
         raise PlanError("initial_weights", source, reason)
