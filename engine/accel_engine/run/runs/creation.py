@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from accel_engine import strategies
 from accel_engine.clock import boot_seconds
 from accel_engine.errors import PlanError, RunError, UsageError, file_errors
 from accel_engine.events import EpochEnded, ModelBuilt, RunStarted
-from accel_engine.files import replacing
+from accel_engine.files import link_or_copy, replacing
 from accel_engine.json_values import encode
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
@@ -171,6 +172,8 @@ def _new_directory(title: str, parent: Path | None = None) -> Path:
 def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
     """Create, or reopen, the run of a worker other than the chief, within the chief's run.
 
+    A new worker of a run that has trained continues from the chief's checkpoints, which those of workers are equal to.
+
     Args:
         run: The chief's run directory.
         run_directory_name: The worker's :attr:`accel_engine.strategies.cluster_spec.ClusterSpec.run_directory_name`.
@@ -185,8 +188,20 @@ def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
         reopen(directory, plan)
     else:
         run_paths.make_private(directory.parent)
+        if not strategies.find(plan.strategy).coordinated:  # a coordinator alone has checkpoints
+            _take_checkpoints(run, directory)
         _initialize_run(directory, plan.absolute().to_json())
     return directory
+
+
+def _take_checkpoints(run: Path, directory: Path) -> None:
+    with file_errors(f"the checkpoints of run {run.name} cannot be copied to {directory}"):
+        for path in (run / run_paths.CHECKPOINTS).glob("step-*.*"):
+            target = directory / run_paths.CHECKPOINTS / path.name
+            run_paths.make_private(target.parent)
+            if not target.exists():
+                with replacing(target) as unfinished:
+                    link_or_copy(path, unfinished)
 
 
 def _initialize_run(directory: Path, plan: str, **meta: object) -> None:
