@@ -175,6 +175,13 @@ def test_an_update_keeps_the_format_and_a_new_deployment_does_not(deployer: Depl
     assert deployer.deploy(RUN, DeployOptions(name="small")).deployment.version.format == "onnx"
 
 
+def test_an_update_keeps_the_sizes_of_batches(deployer: Deployer) -> None:
+    deployment = deployer.deploy(RUN, DeployOptions(name="small", format="onnx")).deployment
+    folder = deployment.folder(1)
+    write_service(folder, replace(read_service(folder), batch_sizes=(1, 2)))  # as --target-latency may choose
+    assert deployer.update("small", RUN, DeployOptions()).service.batch_sizes == (1, 2)
+
+
 def test_an_update_keeps_the_device_of_a_running_server(deployer: Deployer, engine: Engine) -> None:
     deployer.deploy(RUN, DeployOptions(name="small", device="gpu:0"))
     assert engine.wanted == "gpu:0"
