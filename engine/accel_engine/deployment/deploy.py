@@ -328,7 +328,7 @@ class Deployer:
             DeployError: The work is cancelled.
         """
         if self._is_cancelled():
-            raise DeployError("ended before all was measured")
+            raise DeployError("ended before all was measured and checked")
 
     def _started(self, deployment: Deployment) -> tuple[Service, OutputComparison, ServiceLoad]:
         """Start the server of a deployment, whose link is set, and check it; it is ended if it is not right."""
@@ -349,7 +349,7 @@ class Deployer:
         """Check the answers of a server to the examples of the folder that it serves, and how fast they come.
 
         Raises:
-            DeployError: The answers are not the trained model's.
+            DeployError: The answers are not the trained model's, or the user has cancelled the work meanwhile.
         """
         self._tell(DeployStep("checking its answers"))
         service = read_service(folder)
@@ -358,7 +358,9 @@ class Deployer:
         found = compare_outputs(service, expected, runtime.run(inputs))
         if found.problem:
             raise DeployError(f"the server does not answer as the trained model: {found.problem}")
-        return service, found, measured_load(runtime, inputs, 1, LOAD_SECONDS)
+        load = measured_load(runtime, inputs, 1, LOAD_SECONDS)
+        self._check_cancelled()
+        return service, found, load
 
     @contextmanager
     def _beside(self, deployment: Deployment, folder: Path) -> Iterator[tuple[Deployment, psutil.Process, float]]:
