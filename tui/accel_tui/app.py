@@ -219,7 +219,11 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     @on(RunLauncher.Started)
     def _open_started(self, event: RunLauncher.Started) -> None:
-        self.open_screen(Screens.RUN, event.directory)
+        """Open the run, unless the user has gone on to something else meanwhile."""
+        if event.asked_on.is_active:
+            self.open_screen(Screens.RUN, event.directory)
+        else:
+            self.notify(f"{event.directory.name}: r lists it", title="Started")
 
     @on(DeviceSampling.Detected)
     def _set_inventory(self, event: DeviceSampling.Detected) -> None:
