@@ -30,6 +30,7 @@ from accel_tui.plan.form_groups import FIRST
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
+from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan import summary_panel
 from accel_tui.widgets.plan.data_list import DataList
@@ -119,6 +120,19 @@ async def test_letters_are_keys_until_a_field_is_in_use() -> None:
         await shows(pilot, "s Start", "esc leaves it", "Name of the run")
         await pilot.press("escape", "t")
         assert pilot.app.theme == "accel-light"
+
+
+async def test_a_click_on_a_key_starts_and_is_no_text_of_the_field_that_is_edited() -> None:
+    app = StubApp()
+    async with app.run_test(size=WIDE) as pilot:
+        await shows(pilot, "engine: ready")
+        await fill(pilot, "epochs", "3")
+        bar = screen_of(pilot).query_one(KeyBar)
+        await pilot.click(KeyBar, offset=(bar.render().plain.index("s Start"), 0))
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run's screen")
+        (run,) = list_runs()
+        assert run.info
+        assert run.info.plan_values["epochs"] == 3
 
 
 async def test_enter_on_start_asks_before_it_starts_a_training() -> None:
