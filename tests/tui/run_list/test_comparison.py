@@ -55,6 +55,7 @@ def test_of_a_script_only_what_it_told_is_said() -> None:
     assert {row.label: row.texts for row in found.plan} == {"model": ("sequential", "mlp"), "seed": ("—", "3")}
     assert {row.label: row.values for row in found.plan} == {"model": ("sequential", "mlp"), "seed": (None, 3)}
     assert found.equal == {"epochs": 9}
+    assert found.summary == "Equal: epochs 9."  # whether the script's other fields are at a default is not known
 
 
 def script(run: str, *parts: PartStarted, **values: Any) -> ComparedRun:

@@ -137,7 +137,7 @@ class Comparison:
     equal: Mapping[str, Any]
     """The equal fields that are not at their default, by name."""
     at_default: Mapping[str, Any]
-    """The fields at their default in all runs, by name; empty if no run has an engine."""
+    """The fields that are known to be at their default in all runs, by name; empty if one has no engine."""
 
     @property
     def defaults(self) -> int:
@@ -182,7 +182,7 @@ def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
     else:  # scripts have no defaults
         columns = {name: values for name, values in columns.items() if not _EMPTY.issuperset(values)}
         defaults = dict.fromkeys(columns, _UNKNOWN)
-    # A field that is not known counts as its default.
+    # A field that is not known is no difference to its default, but is not said to be at it.
     known = {
         name: {defaults[name] if each is _UNKNOWN else each for each in values} for name, values in columns.items()
     }
@@ -194,7 +194,7 @@ def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
         tuple(_results(runs)),
         tuple(differing),
         equal,
-        {name: value for name, value in equal_fields.items() if name not in equal},
+        {name: value for name, value in equal_fields.items() if name not in equal and _UNKNOWN not in columns[name]},
     )
 
 
