@@ -135,6 +135,19 @@ def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
     assert "remaining" not in rows
 
 
+def test_the_monitored_metric_is_best_as_the_monitor_mode_says() -> None:
+    def marked(*modes: str | None, name: str = "custom") -> frozenset[int]:
+        runs = [side(str(at), {name: at}, **({"monitor_mode": mode} if mode else {})) for at, mode in enumerate(modes)]
+        monitoring = [replace(each, run=replace(each.run, monitor=name)) for each in runs]
+        (row,) = [row for row in compare_runs(monitoring).results if row.label == name]
+        return row.best
+
+    assert marked("max", "max", name="loss") == {1}
+    assert marked("min", "min") == {0}
+    assert marked(None, "auto", name="loss") == {0}
+    assert marked("max", None, name="loss") == marked("max", "min") == marked("auto", "auto") == frozenset()
+
+
 def test_means_of_an_epoch_and_values_of_the_last_step_are_told_apart() -> None:
     mean, last = side("a", {"loss": 0.5, "validation_loss": 1.0}), side("b", {"loss": 0.25})
     last = replace(last, run=replace(last.run, of_epoch=False))

@@ -278,7 +278,11 @@ def kinds_of_value(runs: Sequence[ComparedRun], series: str) -> str:
 
 def _metric_row(runs: Sequence[ComparedRun], name: str) -> ComparedRow:
     """The row of a metric; its values of training say what they are where the runs differ in that."""
-    lower = is_better_lower(name)
+    modes = {
+        each.run.info.plan_values.get("monitor_mode") for each in runs if each.run.info and each.run.monitor == name
+    }
+    lowers = {is_better_lower(name, mode) for mode in modes or {None}}
+    lower = lowers.pop() if len(lowers) == 1 else None  # runs may disagree
     row = _row(
         name.replace("validation_", "val ").replace("_", " "),
         [(each.run.metrics or {}).get(name) for each in runs],
