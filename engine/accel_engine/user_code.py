@@ -16,7 +16,7 @@ from typing import Any
 
 from accel_engine.errors import AccelError, ModelError, cause_first, frames_in, is_disk_full
 from accel_engine.text import printable, suggestion
-from accel_engine.user_paths import user_path
+from accel_engine.user_paths import current_directory, resolved_path, user_path
 
 _imported: set[str] = set()
 """Names of imported user modules, which are imported again each time, as they may have changed."""
@@ -52,12 +52,12 @@ class UserFunction:
     @property
     def file(self) -> Path | None:
         """The file; ``None`` for a module."""
-        return user_path(self.target).resolve() if self.target.endswith(".py") else None
+        return resolved_path(user_path(self.target)) if self.target.endswith(".py") else None
 
     @property
     def folder(self) -> Path:
         """The folder of the user's files."""
-        return self.file.parent if self.file else Path.cwd()
+        return self.file.parent if self.file else current_directory()
 
     def load(self) -> Callable[..., Any]:
         """Import the module, and return the function.

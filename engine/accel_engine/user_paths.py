@@ -1,7 +1,8 @@
 """Looks up the paths that users name; what the system refuses to look up is not there, and never an exception.
 
 ``Path.is_file`` and its kind raise an error for a name that is too long or in a directory that cannot be searched, and
-``Path.expanduser`` for a user that does not exist.
+``Path.expanduser`` for a user that does not exist; ``Path.cwd``, ``Path.absolute`` and ``Path.resolve`` for a working
+directory that was removed, and the last one for links that lead in a circle.
 """
 
 import os
@@ -12,6 +13,27 @@ from pathlib import Path
 def user_path(text: str | Path) -> Path:
     """The path that a user has given, ``~`` replaced by the home directory if there is one."""
     return Path(os.path.expanduser(text))
+
+
+def current_directory() -> Path:
+    """The working directory; ``.`` if it was removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path()
+
+
+def absolute_path(path: Path) -> Path:
+    """A path from the root; as it is, if it is relative to a working directory that was removed."""
+    return current_directory() / path
+
+
+def resolved_path(path: Path) -> Path:
+    """A path from the root without links and ``..``, as far as they can be followed."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):  # a ValueError for a name with a null character
+        return absolute_path(path)
 
 
 def exists(path: Path) -> bool:

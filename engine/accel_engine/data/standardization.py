@@ -14,6 +14,12 @@ _CONSTANT = 8 * np.finfo(np.float64).eps
 _LOST = 1e-4
 """Standard deviations that a value may change by as float32, of which it keeps 24 bits."""
 
+_KEPT = 2.0**-22
+"""Standard deviations that float32 keeps of a value within four of them from the mean."""
+
+_MOST_DIGITS = 22
+"""Powers of ten up to this one are exact in float64."""
+
 _SINGLE = 1e30
 """Columns of a scale above this, or below its inverse, leave the range of float32."""
 
@@ -43,6 +49,13 @@ class Standardization:
     def restore(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Give an array whose last axis has the columns, or that has one column only, its units back."""
         return values * self.scale + self.mean
+
+    def restore_to_show(self, values: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+        """As :meth:`restore`, for columns that were float32: without the digits that it has lost, so that 0 stays 0."""
+        restored = self.restore(values)
+        digits = np.floor(-np.log10(_KEPT * self.scale))
+        power = 10.0 ** np.clip(digits, -_MOST_DIGITS, _MOST_DIGITS)
+        return np.where(digits > _MOST_DIGITS, restored, np.round(restored * power) / power + 0.0)  # no -0.0
 
     def lost_by_float32(self, columns: Sequence[npt.NDArray[Any]]) -> list[bool]:
         """Whether each column would change noticeably as float32: a time in milliseconds, or coordinates in metres.

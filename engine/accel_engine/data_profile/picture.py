@@ -181,7 +181,7 @@ def _target_columns(dataset: Dataset, train: Split) -> Iterator[ColumnValues]:
         return
     rows = some_rows(len(train), EXAMPLES)
     values = targets[0][rows].astype(np.float64).reshape(len(rows), -1, len(dataset.target_names))[:, 0]
-    restored = values if dataset.target_scaling is None else dataset.target_scaling.restore(values)
+    restored = values if dataset.target_scaling is None else dataset.target_scaling.restore_to_show(values)
     yield from (_column(name, column) for name, column in zip(dataset.target_names, restored.T, strict=True))
 
 

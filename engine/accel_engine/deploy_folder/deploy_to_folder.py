@@ -26,7 +26,7 @@ from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, Evalua
 from accel_engine.requests.export_model import Export, ExportRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.run.directory.run_paths import plain_name
-from accel_engine.user_paths import user_path
+from accel_engine.user_paths import absolute_path, user_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
     check_folder_deploy(run, options, folder)
     if options.format == AUTO and folder.formats:
         options = replace(options, format=folder.formats[0])
-    path, notes = user_path(folder.to).absolute(), list[str]()
+    path, notes = absolute_path(user_path(folder.to)), list[str]()
     with writing_folder(path) as written:
         servable = written / "model" if folder.has_server else written.with_name("servable")
         servable.mkdir()

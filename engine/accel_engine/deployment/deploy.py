@@ -35,6 +35,7 @@ from accel_engine.deployment.server_control import (
     choose_port,
     reload_server,
     require_server,
+    served_version,
     server_words,
     start_server,
     stop_server,
@@ -70,7 +71,7 @@ from accel_engine.requests.export_model import Export
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.service_client.rest_v2 import RestV2
 from accel_engine.service_client.service_load import measured_load
-from accel_engine.user_paths import user_path
+from accel_engine.user_paths import absolute_path, user_path
 from accel_engine.words import numbers
 
 LOAD_SECONDS = 1.0
@@ -165,6 +166,7 @@ class Deployer:
 
         Raises:
             UsageError: There is no such deployment, or its server runs on another device.
+            ServiceError: Its server does not answer, or has an older token.
             AccelError: The model cannot be exported or served; the one before is served on.
         """
         check_deploy(run, options)
@@ -175,6 +177,8 @@ class Deployer:
                     f"{name} computes on {before.device}, and a running server keeps its device: leave out "
                     f"--device {options.device}, or stop it first: accel-tui deploy stop {name}"
                 )
+            if runs:
+                served_version(transport_of(before), name)  # raises where the server could not be told either
             if options.format == AUTO and not options.device:
                 options = replace(options, format=before.version.format)
             options = replace(options, device=options.device or before.device)
@@ -461,4 +465,4 @@ def _free_port() -> int:
 
 
 def _absolute(path: str) -> str:
-    return str(user_path(path).absolute()) if path else ""
+    return str(absolute_path(user_path(path))) if path else ""

@@ -137,7 +137,14 @@ def transport_of(deployment: Deployment, seconds: float = SECONDS) -> Transport:
         UsageError: The token cannot be read.
     """
     token = read_client_token(deployment.token_file)
-    return Transport(deployment.url, token, deployment.tls_certificate, checks_name=False, seconds=seconds)
+    return Transport(
+        deployment.url,
+        token,
+        deployment.tls_certificate,
+        checks_name=False,
+        seconds=seconds,
+        cure=f"the server has an older token: accel-tui deploy restart {deployment.name}",
+    )
 
 
 def server_words(deployment: Deployment, folder: Path, state: Path) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from accel_engine.plan import PATH_FIELDS
 from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.requests.protocol.request import Send
 from accel_engine.run.directory.run_paths import home, host_of_run
-from accel_engine.user_paths import exists, user_path
+from accel_engine.user_paths import absolute_path, exists, user_path
 from accel_engine.words import numbers
 
 MAX_BYTES = 100 << 20
@@ -140,7 +140,7 @@ def carried_value(link: HostLink, name: str, value: Any) -> Any:
         if not path.endswith(".py"):
             _refuse_module(name, value, path)
             return value  # no file, but an entry of a catalogue, or a run there
-    return f"{carry(link, name, user_path(path).absolute())}{colon}{function}"
+    return f"{carry(link, name, absolute_path(user_path(path)))}{colon}{function}"
 
 
 def _is_built_in(name: str, value: str) -> bool:

@@ -12,6 +12,7 @@ from accel_engine.run.runs.listing import RunSummary
 from accel_engine.run.runs.removal import Contents
 from accel_engine.run.store.copied_rows import MetaValue, NewRows, Position
 from accel_engine.run.store.meta import HostState
+from accel_engine.run_queue.queue_entries import PLAIN_REQUEST, QueueRequest
 
 ResultT = TypeVar("ResultT", covariant=True)
 
@@ -232,6 +233,8 @@ class StartRequest(HostRequest[StartedThere]):
     """The run to continue; empty for a new one."""
     queued: bool = False
     """Whether it waits in the queue there until what it needs is free."""
+    asked: QueueRequest = PLAIN_REQUEST
+    """What it asks of the queue; ``after`` has ids of runs there."""
     function: ClassVar[str] = "accel_engine.hosts.runs_there:answer_start"
     result: ClassVar[type] = StartedThere
 

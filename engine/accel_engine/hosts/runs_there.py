@@ -1,5 +1,6 @@
 """Starts, continues and changes runs on a host, and brings runs and what they have made here."""
 
+import os
 import secrets
 import sqlite3
 import threading
@@ -20,16 +21,19 @@ from accel_engine.hosts.mirrored_runs import list_runs_of
 from accel_engine.hosts.reading import HostReading, read_all
 from accel_engine.plan import PATH_FIELDS
 from accel_engine.requests.protocol.request import Send
-from accel_engine.run import RunReader
+from accel_engine.run import RunReader, read_run
 from accel_engine.run.directory.run_paths import host_of_run, run_name, runs_directory
 from accel_engine.run.store.database import DATABASE, RunDatabase
 from accel_engine.run.store.meta import HOST_STATE, HOST_SUMMARY
+from accel_engine.run_queue.queue_entries import PLAIN_REQUEST, QueueRequest
 from accel_engine.versioned_database import READING, connect, database_errors
 
 _POLL_SECONDS = 0.1
 
 
-def start(host: str, values: Mapping[str, Any], *, queued: bool = False) -> tuple[Path, Sequence[str]]:
+def start(
+    host: str, values: Mapping[str, Any], *, queued: bool = False, asked: QueueRequest = PLAIN_REQUEST
+) -> tuple[Path, Sequence[str]]:
     """Train a plan on a host.
 
     Args:
@@ -37,6 +41,7 @@ def start(host: str, values: Mapping[str, Any], *, queued: bool = False) -> tupl
         values: The fields of a plan that are not at their defaults. The files that they name travel, but those after
             :data:`~accel_engine.hosts.carried_files.THERE`, which are on the host.
         queued: Whether the run waits in the queue there.
+        asked: What it asks of the queue; ``after`` has ids of runs there.
 
     Returns:
         The directory that mirrors the run, and warnings.
@@ -47,16 +52,20 @@ def start(host: str, values: Mapping[str, Any], *, queued: bool = False) -> tupl
     """
     link = link_to(host)
     carried = {name: _carried(link, name, value) for name, value in values.items()}
-    return _started(link, link.ask(host_requests.StartRequest(carried, queued=queued)))
+    return _started(link, link.ask(host_requests.StartRequest(carried, queued=queued, asked=asked)))
 
 
 def continue_there(
-    directory: Path, changes: Mapping[str, Any] | None = None, *, queued: bool = False
+    directory: Path,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    queued: bool = False,
+    asked: QueueRequest = PLAIN_REQUEST,
 ) -> tuple[Path, Sequence[str]]:
     """Continue a mirrored run on its host; see :func:`start`."""
     link = link_to(host_of_run(directory))
     carried = {name: _carried(link, name, value) for name, value in (changes or {}).items()}
-    return _started(link, link.ask(host_requests.StartRequest(carried, directory.name, queued)))
+    return _started(link, link.ask(host_requests.StartRequest(carried, directory.name, queued, asked)))
 
 
 def command_there(
@@ -226,14 +235,15 @@ def accelerators(reading: HostReading) -> int:
 
 def answer_start(request: host_requests.StartRequest, _: Send) -> host_requests.StartedThere:
     """Start or continue a run on this machine."""
+    from accel_engine.devices import detect
     from accel_engine.hosts.answers import directory_of  # these are slow to import, and seldom needed
     from accel_engine.plan import Plan
     from accel_engine.process.detached import leave
     from accel_engine.process.engine_process import start_engine
     from accel_engine.process.start_run import prepare_continuation, prepare_run
     from accel_engine.run.writing.waiting_run import handing_over
+    from accel_engine.run_queue.needs import find_need
     from accel_engine.run_queue.queue import enqueue
-    from accel_engine.run_queue.queue_entries import QueueRequest
 
     warnings: list[str] = []
     try:
@@ -244,11 +254,13 @@ def answer_start(request: host_requests.StartRequest, _: Send) -> host_requests.
         else:
             plan = Plan.from_mapping(dict(request.values))
             directory = prepare_run(plan, None, warnings.append, queued=request.queued)
+        with handing_over(directory, "it could not be queued", is_new=not request.run):
+            if request.queued:
+                if made := read_run(directory).plan:
+                    find_need(made, request.asked.devices, detect().devices, os.environ)
+                enqueue(directory, request.asked)
+            else:
+                leave(start_engine(directory))
     except UsageError as error:
         return host_requests.StartedThere(refusal=str(error))
-    with handing_over(directory, "it could not be queued", is_new=not request.run):
-        if request.queued:
-            enqueue(directory, QueueRequest())
-        else:
-            leave(start_engine(directory))
     return host_requests.StartedThere(directory.name, warnings=tuple(warnings))

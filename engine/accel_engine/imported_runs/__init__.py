@@ -11,7 +11,7 @@ from accel_engine.imported_runs.source_run import RunSource, SourceRun
 from accel_engine.imported_runs.write_run import valid_tag, write_imported
 from accel_engine.run.runs.listing import list_runs
 from accel_engine.run.store.meta import ImportSource
-from accel_engine.user_paths import exists, is_directory, is_file, user_path
+from accel_engine.user_paths import exists, is_directory, is_file, resolved_path, user_path
 
 _LOOKED_FOR = "TensorBoard event files (*tfevents*) and W&B offline runs (*.wandb)"
 
@@ -26,7 +26,7 @@ def find(path: Path, columns: ColumnNames | None = None) -> list[RunSource]:
     Raises:
         UsageError: There is nothing to import, or columns are named of what is not a CSV file.
     """
-    path = user_path(path).resolve()
+    path = resolved_path(user_path(path))
     if not exists(path):
         raise UsageError(f"{path} does not exist")
     if path.suffix.lower() in csv_files.SUFFIXES and is_file(path):

@@ -139,6 +139,12 @@ def takes_logits(loss: Any) -> bool | None:
     return loss_takes_logits(loss)
 
 
+def takes_scores(loss: Loss) -> bool:
+    """Whether a loss takes outputs of any size, of which 0 is the middle: logits, or the scores of a hinge loss."""
+    loss = single_loss(loss)
+    return loss_takes_logits(loss) or (is_of_keras(loss) and "hinge" in loss_kind(loss))
+
+
 def logits_note(model: Any) -> str:
     """A warning on a compiled model whose crossentropy takes logits that it does not give; empty if it is right."""
     activation = output_activation(model)

@@ -20,12 +20,12 @@ from accel_engine.errors import AccelError, DataError
 from accel_engine.inference.keras_runtime import KerasRuntime
 from accel_engine.inference.output_differences import Differences, Divisor, Floats, OutputScale
 from accel_engine.inference.runtime import Runtime
+from accel_engine.keras_support.losses import takes_scores
 from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics, Values
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
 from accel_engine.models.exported_model import PROBABILITIES
 from accel_engine.plan.monitor import is_better_lower
-from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.store.series_names import is_loss
 from accel_engine.service_client.transport import ServiceError
 from accel_engine.trained.bench.trained_runtime import computing_in_float32
@@ -272,7 +272,7 @@ def _divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Di
         target = flatten(targets)[place] if place is not None else None
         task = output_task(loss, tuple(output.shape), target, trained.dataset.kind)
         if task in (*OF_CLASSES, *BY_RANK.values()):
-            return Divisor.COLUMNS if loss_takes_logits(loss) else Divisor.NONE
+            return Divisor.COLUMNS if takes_scores(loss) else Divisor.NONE
     return Divisor.RANGE if task == "reconstruction" or None in output.shape[1:] else Divisor.COLUMNS
 
 

@@ -1,5 +1,6 @@
 """gRPC: the Open Inference Protocol, version 2, TensorFlow Serving's protocol, health checking and reflection."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -37,6 +38,9 @@ _MESSAGE_ROOM = 1 << 16
 CALLS = 512
 """Calls at once; further ones are refused."""
 
+_HEALTH_SECONDS = 0.1
+"""Seconds after which those who watch the health are told that it has changed, at most."""
+
 Method = Callable[[Any], Awaitable[dict[str, Any]]]
 """Takes a request, and gives the fields of its answer."""
 
@@ -54,13 +58,14 @@ class GrpcServer:
         port: The port that it listens on.
     """
 
-    def __init__(self, server: Any, port: int, health_checks: Any) -> None:
+    def __init__(self, server: Any, port: int, health_checks: "_Health") -> None:
         self.port = port
         self._server, self._health = server, health_checks
+        self._following = asyncio.create_task(health_checks.follow())
 
     @classmethod
     async def start(cls, state: ServingState, host: str, port: int, tls: tuple[Path, Path] | None) -> "GrpcServer":
-        """Listen; not ready yet.
+        """Listen.
 
         Args:
             state: What the server is doing.
@@ -90,7 +95,7 @@ class GrpcServer:
                     response_serializer=response.SerializeToString,
                 )
             server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, handlers)])
-        checks = health.aio.HealthServicer()
+        checks = _Health(state)
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         for file in (health_pb2, reflection_pb2):
             POOL.AddSerializedFile(file.DESCRIPTOR.serialized_pb)
@@ -104,22 +109,44 @@ class GrpcServer:
                 port = server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
         except (RuntimeError, OSError) as error:
             raise ModelError(f"cannot listen on {address} for gRPC: {error}") from error
-        await checks.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
+        await checks.update()
         await server.start()
         return cls(server, port, checks)
 
-    async def set_ready(self) -> None:
-        """Tell health checks that requests are answered."""
-        for name in ("", INFERENCE, PREDICTION, MODEL):
-            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
-
-    async def set_draining(self) -> None:
-        """Tell health checks that the server is about to end."""
-        await self._health.enter_graceful_shutdown()
-
     async def stop(self, seconds: float) -> None:
         """Take no further calls, and finish those that there are, within some seconds."""
+        self._following.cancel()
+        await self._health.enter_graceful_shutdown()
         await self._server.stop(seconds)
+
+
+class _Health(health.aio.HealthServicer):
+    """Health checks that are right while the server is ready.
+
+    Args:
+        state: What the server is doing.
+    """
+
+    def __init__(self, state: ServingState) -> None:
+        super().__init__()
+        self._state = state
+
+    async def Check(self, request: Any, context: Any) -> Any:  # noqa: N802 (a method of the protocol)
+        """Answer a check."""
+        await self.update()
+        return await super().Check(request, context)
+
+    async def update(self) -> None:
+        """Take over whether the server is ready, and tell those who watch it."""
+        status = health_pb2.HealthCheckResponse
+        for name in ("", INFERENCE, PREDICTION, MODEL):
+            await self.set(name, status.NOT_SERVING if self._state.problem else status.SERVING)
+
+    async def follow(self) -> None:
+        """Update without an end."""
+        while True:
+            await self.update()
+            await asyncio.sleep(_HEALTH_SECONDS)
 
 
 def _answering(state: ServingState, method: Method, response: Any, label: str, *, is_open: bool) -> Callable[..., Any]:

@@ -155,13 +155,9 @@ async def serve(settings: ServerSettings) -> int:
         loading = asyncio.create_task(ServedModel.start(settings.folder, settings.limits, metrics))
         if await _first(loading, end):
             state.model = loading.result()
-            if remote:
-                await remote.set_ready()
             LOG.info("serves %s version %s", state.model.service.name, state.model.service.version)
             await _until_end(settings, state, end, reload)
         state.is_draining = True
-        if remote:
-            await remote.set_draining()
         if settings.drain and not server.force_exit:
             LOG.info("is not ready, and answers for %g s more", settings.drain)
             await _either(asyncio.sleep(settings.drain), _forced(server))

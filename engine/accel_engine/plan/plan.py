@@ -14,7 +14,7 @@ from accel_engine.plan.fields import DEFAULTS, SPECS, USES, PlanFields, fields_c
 from accel_engine.plan.plan_checks import errors_of_plan
 from accel_engine.plan.task_choices import WEIGHT_FILES
 from accel_engine.text import shell_command
-from accel_engine.user_paths import user_path
+from accel_engine.user_paths import absolute_path, user_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +84,17 @@ class Plan(PlanFields):
         model, data_path = models.find(self.model), data.find(self.data).path
         changes = {}
         if isinstance(model, models.UserModel) and model.kind != "module":
-            target = str(user_path(model.target).absolute())
+            target = str(absolute_path(user_path(model.target)))
             changes["model"] = f"{target}:{model.function}" if model.function else target
         if data_path is not None:
             function = data.find(self.data).function
-            changes["data"] = str(data_path.absolute()) + (f":{function.rpartition(':')[2]}" if function else "")
+            changes["data"] = str(absolute_path(data_path)) + (f":{function.rpartition(':')[2]}" if function else "")
         if self.validation_data and (held_out := data.find(self.validation_data)).path is not None:
             function = f":{held_out.function.rpartition(':')[2]}" if held_out.function else ""
-            changes["validation_data"] = str(held_out.path.absolute()) + function
+            changes["validation_data"] = str(absolute_path(held_out.path)) + function
         for name in ("custom_objects", "initial_weights"):
             if (path := getattr(self, name)).endswith((".py", *WEIGHT_FILES)):
-                changes[name] = str(user_path(path).absolute())
+                changes[name] = str(absolute_path(user_path(path)))
         return self.replace(**changes)
 
     def command(self, always: Container[str] = ()) -> str:

@@ -1,7 +1,6 @@
 """Turns what a script's own training loop logs into steps, epochs and validations."""
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -13,7 +12,7 @@ from accel_engine.events import EpochEnded, Event, Validated, Warned
 from accel_engine.recording.recorder_thread import PendingSteps
 from accel_engine.recording.value_snapshots import PLAIN, snapshot_array
 from accel_engine.run.store.schema import MAX_STEP
-from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, SeriesNames
+from accel_engine.run.store.series_names import VALIDATION_PREFIX, SeriesNames, logged_metric
 from accel_engine.run.store.step_rows import StepChunk, StepRow, chunks_of
 from accel_engine.run.store.steps import rate_of
 
@@ -28,9 +27,6 @@ MAX_JUMP = 10_000_000
 
 MAX_CALLS_PER_SECOND = 50_000
 """A script that logs more often trains nothing in between: it logs what it has."""
-
-_VALIDATION = re.compile(r"val(idation)?[^a-z0-9](?=.)", re.IGNORECASE)
-"""The beginning of a name of a metric of validation, such as ``val_loss`` or ``val/loss``."""
 
 
 class LoopSteps:
@@ -224,7 +220,7 @@ class LoopSteps:
                 if metric == EPOCH:
                     epoch = self._number_of_epoch(array)
                     continue
-                of_validation, plain = _metric_of(metric)
+                of_validation, plain = logged_metric(metric)
                 others[of_validation][plain] = array
                 if array.size == 1:
                     (series,) = self._names.scalars({plain: array})
@@ -253,13 +249,6 @@ class LoopSteps:
         if self._epoch is None and self.epochs == self._epochs_before:
             self._counts_from_zero = epoch == 0
         return self._epochs_before + epoch + self._counts_from_zero
-
-
-def _metric_of(name: str) -> tuple[bool, str]:
-    """Whether a value is of a validation, and the metric's name without a prefix that says so."""
-    if prefix := _VALIDATION.match(name):
-        return True, name[prefix.end() :]
-    return False, LEARNING_RATE if name == "lr" else name
 
 
 def _pending(chunk: StepChunk) -> PendingSteps:

@@ -32,7 +32,7 @@ from accel_engine.run_queue.queue_database import (
     open_queue,
     read_entries,
 )
-from accel_engine.run_queue.queue_entries import NO_REASON, QueueEntry, QueueRequest, StoredEntry
+from accel_engine.run_queue.queue_entries import NO_REASON, PLAIN_REQUEST, QueueEntry, QueueRequest, StoredEntry
 from accel_engine.text import printable_line
 from accel_engine.versioned_database import current_user
 
@@ -63,9 +63,6 @@ MAX_AT_ONCE = 1000
 
 HELD_BY = "held by "
 """Begins the reason of a run that a user holds."""
-
-PLAIN_REQUEST = QueueRequest()
-"""What a run asks for by default."""
 
 
 def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:

@@ -27,6 +27,10 @@ class QueueRequest:
     """Most runs of its group that train at the same time; 0 for no limit."""
 
 
+PLAIN_REQUEST = QueueRequest()
+"""What a run asks for by default."""
+
+
 @dataclass(frozen=True, slots=True)
 class WaitReason:
     """Why a run waits."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from accel_engine.errors import UsageError
 from accel_engine.run.directory.run_paths import home
 from accel_engine.text import suggestion
-from accel_engine.user_paths import user_path
+from accel_engine.user_paths import absolute_path, user_path
 
 DATABASE = "study.db"
 """File in a study's directory with what concerns this machine, and with commands."""
@@ -73,12 +73,12 @@ def find_study(name: str) -> Path:
 
 def journal_path(storage: str) -> Path | None:
     """The path of a journal file; ``None`` for a database, whose address is a URL."""
-    return None if "://" in storage else user_path(storage).absolute()
+    return None if "://" in storage else absolute_path(user_path(storage))
 
 
 def absolute_storage(storage: str) -> str:
     """The address of a storage for any working directory."""
-    return storage if not storage or "://" in storage else str(user_path(storage).absolute())
+    return storage if not storage or "://" in storage else str(absolute_path(user_path(storage)))
 
 
 def shown_address(storage: str) -> str:

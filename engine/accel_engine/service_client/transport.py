@@ -83,6 +83,8 @@ class Transport:
     """Whether the certificate must be for the host's name; not for this machine's own servers."""
     seconds: float = SECONDS
     """How long an answer may take."""
+    cure: str = "--token-file FILE has the token"
+    """What the error says if the server wants another token."""
     _idle: deque[http.client.HTTPConnection] = field(default_factory=deque)
 
     def get(self, path: str) -> HttpAnswer:
@@ -104,7 +106,8 @@ class Transport:
         except (OSError, http.client.HTTPException) as error:
             raise UnreachableError(f"{self.url} cannot be reached: {_reason(error)}") from error
         if not 200 <= answer.status < 300:
-            raise ServiceError(_refusal(path, answer), answer.status, _seconds(answer.headers.get("retry-after", "")))
+            seconds = _seconds(answer.headers.get("retry-after", ""))
+            raise ServiceError(_refusal(path, answer, self.cure), answer.status, seconds)
         return answer
 
     def _exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
@@ -214,7 +217,7 @@ def _reason(error: Exception) -> str:
     return text or type(error).__name__
 
 
-def _refusal(path: str, answer: HttpAnswer) -> str:
+def _refusal(path: str, answer: HttpAnswer, cure: str) -> str:
     """The message of a server that refuses a request, on one line."""
     text = answer.body[: 10 * _SHOWN].decode(errors="replace")
     try:
@@ -226,5 +229,5 @@ def _refusal(path: str, answer: HttpAnswer) -> str:
     text = printable_line(" ".join(text.split()))[:_SHOWN]
     meaning = http.client.responses.get(answer.status, "")
     if answer.status == http.HTTPStatus.UNAUTHORIZED:
-        meaning += " (--token-file FILE has the token)"
+        meaning += f" ({cure})"
     return f"{path}: {answer.status} {meaning}{f': {text}' if text else ''}"

@@ -13,6 +13,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine import models
+from accel_engine.data import find
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples
 from accel_engine.data.structure import Batch, Structure, map_structure
@@ -148,7 +149,9 @@ def open_trained(
     """
     if isinstance(reference, Plan):
         doing("opening the model")
-        return _open_file(reference, split, progress) if data is not None else _open_file_alone(reference)
+        if data is None:
+            return _open_file_alone(reference)
+        return _open_file(reference, split, progress, is_other=bool(data))
     notes: list[str] = []
     step = chosen_step(reference, notes.append, checkpoint)
 
@@ -211,12 +214,15 @@ def _changes_of(model: keras.Model, plan: Plan, recorded: Diagnostics, run: str)
     return [f"the model has changed since the run was trained: {change}"] if change else []
 
 
-def _open_file(plan: Plan, split: str, progress: Progress) -> TrainedModel:
-    """The model of a file, with the file's weights, and the data of a plan."""
+def _open_file(plan: Plan, split: str, progress: Progress, *, is_other: bool) -> TrainedModel:
+    """The model of a file, with the file's weights, and the data of a plan, which a request may have given for it."""
     keras.utils.set_random_seed(plan.seed)
     keras.config.set_dtype_policy(plan.policy)
-    dataset = load_for(load_saved(plan.model, _options(plan)), plan, progress)
-    source = OpenedData.of(plan, dataset, split, dataset.warnings)
+    # Other data is one whole, as it is for a run, if it has no splits of its own and none is asked for.
+    is_whole = is_other and split == "auto" and find(plan.data).is_own
+    loaded = plan.replace(split="none") if is_whole else plan
+    dataset = load_for(load_saved(plan.model, _options(plan)), loaded, progress)
+    source = OpenedData.of(plan, dataset, split, dataset.warnings, is_whole=is_whole)
     model = build_plan_model(plan, source.description)
     return _trained_model(Path(plan.model).name, 0, model, source, None)
 

@@ -8,8 +8,10 @@ from typing import Any
 import keras
 
 from accel_engine import data
+from accel_engine.data.class_weight import weighted
 from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.dataset import BoundedStream, Dataset, Examples, Split
+from accel_engine.data.python_source.returned_dataset import MAX_VALIDATION_BATCHES
 from accel_engine.data.structure import describe, has_texts, specs_from_json, specs_to_json
 from accel_engine.errors import DataError, PlanError
 from accel_engine.models.data_description import DataDescription
@@ -47,13 +49,34 @@ class OpenedData:
     """Warnings for the user."""
 
     @classmethod
-    def of(cls, plan: Plan, dataset: Dataset, split: str, notes: tuple[str, ...]) -> "OpenedData":
+    def of(
+        cls,
+        plan: Plan,
+        dataset: Dataset,
+        split: str,
+        notes: tuple[str, ...],
+        *,
+        is_whole: bool = False,
+        steps: int | None = MAX_VALIDATION_BATCHES,
+    ) -> "OpenedData":
         """The examples of a split.
+
+        Args:
+            plan: The plan.
+            dataset: Its data.
+            split: One of :data:`SPLITS`.
+            notes: Warnings for the user.
+            is_whole: Whether data without such examples is one whole, which has the name of its file.
+            steps: How many batches of training examples whose number is unknown are read, as they may never end;
+                ``None`` for all, where an epoch is all of them.
 
         Raises:
             DataError: The data has no such examples.
         """
-        name, examples = _chosen_examples(dataset, split, plan.data)
+        name, examples = _chosen_examples(dataset, split, plan.data, is_whole=is_whole)
+        if examples is dataset.train and not isinstance(examples, Split) and examples.batches is None and steps:
+            examples = BoundedStream(examples, steps)
+            notes = (*notes, f"the number of {name} batches is unknown: {steps:,} are read at most")
         return cls(plan, dataset, describe_data(dataset, plan.task), name, examples, notes=notes)
 
 
@@ -101,14 +124,16 @@ def load_data(
     plan, options = _with_other_data(trained, other) if other else (trained, trained.data_options)
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     keras.config.set_dtype_policy(plan.policy)
-    dataset = _loaded(plan, replace(options, keeps_raw=keeps_raw), progress)
-    changes = check_restorable(dataset, plan, recorded)
+    dataset = _loaded(plan, replace(options, keeps_raw=keeps_raw, class_weight=()), progress)
+    # The weights of classes are for training only, but they are in the fingerprint of what was trained on.
+    changes = check_restorable(weighted(dataset, options) if options.class_weight else dataset, plan, recorded)
     if options.keeps_split and recorded.format and recorded.format.inputs != specs_to_json(dataset.spec.inputs):
         trained_on, found = describe(specs_from_json(recorded.format.inputs)), describe(dataset.spec.inputs)
         raise DataError(f"the run was trained on {trained_on}, but its data is read as {found} now: restore it")
     notes = dataset.warnings if other else tuple(changes)
     if not options.keeps_split:
-        return OpenedData.of(plan, dataset, "validation" if other and split == "auto" else split, notes)
+        wanted = "validation" if other and split == "auto" else split
+        return OpenedData.of(plan, dataset, wanted, notes, steps=values.get("steps_per_epoch"))
     if split != "auto":
         raise DataError(f"{other} is taken as a whole, not its {split} split: leave --split out")
     return replace(OpenedData.of(plan, dataset, "validation", notes), split=Path(other).name)
@@ -145,8 +170,8 @@ def _with_other_data(plan: Plan, other: str) -> tuple[Plan, DataOptions]:
     return other_plan, other_plan.data_options
 
 
-def _chosen_examples(dataset: Dataset, split: str, name: str) -> tuple[str, Examples]:
-    """The name and the examples of a split.
+def _chosen_examples(dataset: Dataset, split: str, name: str, *, is_whole: bool) -> tuple[str, Examples]:
+    """The name and the examples of a split; see :meth:`OpenedData.of`.
 
     Raises:
         DataError: The data has no such examples.
@@ -157,4 +182,6 @@ def _chosen_examples(dataset: Dataset, split: str, name: str) -> tuple[str, Exam
         examples = found[each]
         if examples is not None and not (isinstance(examples, Split) and not len(examples)):
             return each, examples
+    if is_whole:
+        return Path(name).name, dataset.train
     raise DataError(f"{name} has no {' or '.join(wanted)} examples")

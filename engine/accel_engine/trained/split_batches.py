@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.dataset import Examples, Split, take_rows
-from accel_engine.data.fingerprint import of_arrays
+from accel_engine.data.dataset import Examples, Split, spread_rows, take_rows
+from accel_engine.data.fingerprint import MAX_LAZY_ROWS, of_arrays
 from accel_engine.data.structure import Batch, flatten
 from accel_engine.requests.protocol.model_reference import EXAMPLES_AT_A_TIME
 
@@ -43,16 +43,21 @@ def number_of_examples(examples: Examples) -> int:
     return len(examples) if isinstance(examples, Split) else 0
 
 
-def target_fingerprint(examples: Examples, chosen: npt.NDArray[np.int32] | None = None) -> str:
+def target_fingerprint(
+    examples: Examples, chosen: npt.NDArray[np.int32] | None = None, *, has_inputs: bool = False
+) -> str:
     """A fingerprint of the targets in their order; empty for a stream, whose examples are only counted.
 
     Args:
         examples: The examples.
         chosen: The indices of some examples of a split; all by default.
+        has_inputs: Whether it is of the inputs, too; of large ones, of some of their rows.
     """
     if not isinstance(examples, Split):
         return ""
-    arrays = flatten(examples.targets)
+    if has_inputs and chosen is not None:
+        chosen = chosen[spread_rows(len(chosen), MAX_LAZY_ROWS)]
+    arrays = flatten((examples.targets, examples.inputs) if has_inputs else examples.targets)
     return of_arrays(arrays if chosen is None else [take_rows(each, chosen) for each in arrays])
 
 

@@ -30,11 +30,20 @@ def test_columns_of_a_table_are_shown_in_their_units_and_words(houses):
     found = {column.name: column for column in picture_of(houses, target=("price",), split="none").columns}
     assert [*found] == ["area", "city", "price"]
     area, city, price = found.values()
-    assert (area.low, area.high, area.count, area.distinct) == pytest.approx((50, 109, HOUSES + 2, HOUSES))
+    assert (area.low, area.high, area.count, area.distinct) == (50, 109, HOUSES + 2, HOUSES)
     assert len(area.counts) == BINS
     assert sum(area.counts) == area.count
     assert city.frequent == (("Bonn", 32), ("Ulm", 30))
-    assert (price.low, price.high) == pytest.approx((50_000, 109_000))
+    assert (price.low, price.high) == (50_000, 109_000)
+
+
+def test_the_smallest_and_the_largest_number_have_no_digits_that_float32_has_made_up(tmp_path):
+    rows = [f"{2 * row},{row % 3},{row % 5 / 10},{row * 1e-20},{1000 * row}" for row in range(50)]
+    (tmp_path / "mine.csv").write_text("\n".join(["even,small,tenths,tiny,target", *rows]))
+    found = picture_of(tmp_path / "mine.csv", target=("target",), split="none", task="regression").columns
+    ranges = {column.name: (column.low, column.high) for column in found}
+    assert ranges.pop("tiny") == pytest.approx((0, 49e-20), abs=1e-25)
+    assert ranges == {"even": (0, 98), "small": (0, 2), "tenths": (0, 0.4), "target": (0, 49_000)}
 
 
 def test_equal_rows_and_the_error_of_the_mean_are_found(houses):

@@ -1,5 +1,6 @@
 """Deployments from beginning to end: real servers of small models, which no training made."""
 
+import re
 import shutil
 import threading
 import urllib.request
@@ -34,6 +35,7 @@ from accel_engine.requests.export_model import Export, MeasuredModel
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import ComputeDevice
 from accel_engine.service_client.rest_v2 import RestV2
+from accel_engine.service_client.transport import ServiceError
 from engine.model_server.conftest import probabilities, write_folder
 
 pytestmark = pytest.mark.skipif(
@@ -183,6 +185,25 @@ def test_an_update_keeps_the_device_of_a_running_server(deployer: Deployer, engi
     stop_server(kept)
     moved = deployer.update("small", RUN, DeployOptions(device="cpu")).deployment
     assert (engine.wanted, moved.device, moved.version.format) == ("cpu", "cpu", "onnx")
+
+
+def test_a_server_with_an_older_token_is_told_before_the_export(
+    deployer: Deployer, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("first-secret-of-many\n")
+    deployer.deploy(RUN, DeployOptions(name="small", format="onnx", token_file=str(token)))
+    token.write_text("second-secret-of-many\n")
+    said = r"401 Unauthorized \(the server has an older token: accel-tui deploy restart small\)"
+    (status,) = StatusReader().read()
+    assert re.search(said, status.problem)
+    monkeypatch.setattr(engine, "wanted", "nothing was exported")
+    with pytest.raises(ServiceError, match=said):
+        deployer.update("small", RUN, DeployOptions(format="onnx"))
+    assert engine.wanted == "nothing was exported"
+    deployer.restart("small")
+    (status,) = StatusReader().read()
+    assert status.health == READY
 
 
 def test_a_model_that_cannot_be_served_leaves_nothing(deployer: Deployer, engine: Engine) -> None:

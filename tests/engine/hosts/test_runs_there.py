@@ -17,18 +17,21 @@ from accel_engine.hosts.carried_files import THERE, carry
 from accel_engine.hosts.encoded_message import from_text, to_text
 from accel_engine.hosts.engine_requests import HostCall
 from accel_engine.hosts.host_list import Host
-from accel_engine.hosts.host_requests import FilePartRequest, FolderOfFilesRequest
+from accel_engine.hosts.host_requests import FilePartRequest, FolderOfFilesRequest, StartRequest
 from accel_engine.hosts.link import link_to
 from accel_engine.hosts.mirrored_runs import list_runs_of
-from accel_engine.hosts.runs_there import command_there, continue_there, fetch_run, start
+from accel_engine.hosts.runs_there import answer_start, command_there, continue_there, fetch_run, start
+from accel_engine.plan import Plan
 from accel_engine.process.start_run import prepare_continuation
 from accel_engine.requests.evaluate import EvaluationRequest
 from accel_engine.requests.export_model import ExportRequest, ExportTarget
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, host_of_request
-from accel_engine.run import RunReader, RunWriter, find_run
+from accel_engine.run import RunReader, RunWriter, create, find_run
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.writing.owned_run import OwnedRun
+from accel_engine.run_queue import queue, queue_database
+from accel_engine.run_queue.queue_entries import QueueRequest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +95,15 @@ def test_no_file_is_written_or_read_outside(far_writer: RunWriter) -> None:
             link.ask(FolderOfFilesRequest((file,)))
         with pytest.raises(RunError, match="was not asked for"):
             link.ask(FilePartRequest(path, 0, far_writer.directory.name))
+
+
+def test_a_run_waits_in_the_queue_of_a_host_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_database, "start_waiter", lambda: None)
+    asked = QueueRequest(priority=7, after=(create(Plan(model="mlp")).name,))
+    request = StartRequest({"model": "mlp", "data": "digits"}, queued=True, asked=asked)
+    started = answer_start(from_text(*to_text(request), StartRequest), lambda _: None)
+    (entry,) = queue.entries()
+    assert (entry.run, entry.request) == (started.run, asked)
 
 
 def test_a_run_that_is_fetched_is_one_of_this_machine(

@@ -1,5 +1,6 @@
 """The server answers each protocol as independent clients and the protocols' own documents expect."""
 
+import asyncio
 import base64
 import io
 import json
@@ -8,6 +9,7 @@ import socket
 import struct
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -20,7 +22,12 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from PIL import Image
 from tritonclient.grpc import service_pb2
 
+from accel_engine.model_server.access import ServerAccess
+from accel_engine.model_server.application import ServingState
 from accel_engine.model_server.grpc_messages import POOL, message
+from accel_engine.model_server.grpc_server import GrpcServer
+from accel_engine.model_server.metrics import ServerMetrics
+from accel_engine.model_server.served_model import Limits
 from accel_engine.service_client.find_service import find_service, parse_url, served_run
 
 from .conftest import Server, probabilities
@@ -162,6 +169,34 @@ def test_health_and_reflection_over_grpc(numbers: Server) -> None:
         database = ProtoReflectionDescriptorDatabase(channel)
         assert {"inference.GRPCInferenceService", "grpc.health.v1.Health"} <= set(database.get_services())
         assert database.FindFileContainingSymbol("inference.ModelInferRequest").package == "inference"
+
+
+def test_health_over_grpc_follows_the_model() -> None:
+    serving, not_serving = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
+    asked = health_pb2.HealthCheckRequest(service="inference.GRPCInferenceService")
+
+    async def ask() -> None:
+        state = ServingState(Limits(), ServerAccess(), ServerMetrics())
+        server = await GrpcServer.start(state, "127.0.0.1", 0, None)
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+            stub = health_pb2_grpc.HealthStub(channel)
+            watched = stub.Watch(asked, timeout=120)
+
+            async def told() -> list[int]:
+                return [(await stub.Check(asked, timeout=120)).status, (await watched.read()).status]
+
+            assert await told() == [not_serving] * 2
+            state.model = SimpleNamespace(is_ready=True)  # type: ignore[assignment]
+            assert await told() == [serving] * 2
+            state.model = SimpleNamespace(is_ready=False)  # type: ignore[assignment]
+            assert await told() == [not_serving] * 2
+            state.model = SimpleNamespace(is_ready=True)  # type: ignore[assignment]
+            assert await told() == [serving] * 2
+            state.is_draining = True
+            assert await told() == [not_serving] * 2
+        await server.stop(0)
+
+    asyncio.run(ask())
 
 
 def test_outputs_are_chosen_by_name_and_form(numbers: Server) -> None:

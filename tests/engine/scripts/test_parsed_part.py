@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accel_engine import clock
-from accel_engine.events import PartEnded, PartStarted
+from accel_engine.events import PartEnded, PartStarted, Validated
 from accel_engine.scripts.output_parser import ParsedLine
 from accel_engine.scripts.parsed_part import ParsedPart
 from accel_engine.scripts.script_run import ScriptRun
@@ -42,6 +42,34 @@ def test_a_line_may_name_its_step_and_several_lines_the_same(run: ScriptRun) -> 
     assert losses(run) == [3.0, -1.0, 1.0]
     (chunk,) = read(run)[0].chunks
     assert chunk.series["accuracy"][0] == 0.5
+
+
+def test_values_of_a_validation_are_of_the_steps_before_them(run: ScriptRun) -> None:
+    parsed = ParsedPart(run)
+    parsed.add(lines({"loss": 3.0, "lr": 0.5}, {"loss": 2.0}, {"val_loss": 2.5}, {"val_accuracy": 0.5}))
+    parsed.add(lines({"loss": 1.0, "val_loss": 1.5}, {"val_loss": 1.25}, start=110.0))
+    parsed.finish()
+
+    assert losses(run) == [3.0, 2.0, 1.0]
+    assert {*read(run)[0].chunks[0].series} == {"loss", "learning_rate"}
+    assert [(each.step, each.metrics) for each in all_of(run, Validated)] == [
+        (2, {"loss": 2.5, "accuracy": 0.5}),
+        (3, {"loss": 1.5}),
+        (4, {"loss": 1.25}),
+    ]
+    (ended,) = all_of(run, PartEnded)
+    assert ended.metrics == {"validation_loss": 1.25, "validation_accuracy": 0.5}
+
+
+def test_a_line_of_a_validation_may_name_its_step(run: ScriptRun) -> None:
+    parsed = ParsedPart(run)
+    parsed.add(lines(*({"step": float(step), "loss": 1.0} for step in range(3)), {"step": 2.0, "val_loss": 0.5}))
+    parsed._take()
+    parsed.add(lines({"step": 3.0, "loss": 1.0}))
+    parsed.finish()
+
+    assert losses(run) == [1.0] * 4
+    assert [(each.step, each.metrics) for each in all_of(run, Validated)] == [(3, {"loss": 0.5})]
 
 
 def test_steps_that_go_back_are_counted_from_there_on_with_a_note(run: ScriptRun, reports: Reports) -> None:

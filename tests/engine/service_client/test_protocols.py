@@ -140,7 +140,9 @@ def stand() -> Iterator[type[Stand]]:
 
 
 def test_a_server_that_wants_a_token_is_told_with_the_option() -> None:
-    assert _refusal("/v2", HttpAnswer(401, {}, b"")) == "/v2: 401 Unauthorized (--token-file FILE has the token)"
+    answer = HttpAnswer(401, {}, b"")
+    told = _refusal("/v2", answer, Transport("http://h").cure)
+    assert told == "/v2: 401 Unauthorized (--token-file FILE has the token)"
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.deployment import server_control
+from accel_engine.deployment import server_control, status
 from accel_engine.deployment.deployments import DeployedVersion, Deployment, changing, serve_version, write_deployment
 from accel_engine.requests.check_service import CheckServiceRequest, ServiceCheck, ServiceLoad
 from accel_engine.requests.export_model import MeasuredModel
 from accel_engine.service_client.find_service import find_service_of_run
+from accel_engine.service_client.transport import Transport
 from accel_tui.cli import deploy
 
 VERSION = DeployedVersion(1, "k3fp-cnn", 69, "onnx", 1.0)
@@ -62,6 +63,14 @@ def test_a_stopped_deployment_is_listed_shown_and_removed(run_command, digits) -
     assert run_command("deploy stop digits").out == "digits: was not running\n"
     assert run_command("deploy stop digits --remove").out == "digits: removed\n"
     assert not digits.directory.exists()
+
+
+def test_a_server_that_does_not_answer_is_listed_with_the_reason(run_command, digits, monkeypatch) -> None:
+    monkeypatch.setattr(status, "server_process", lambda _: object())
+    monkeypatch.setattr(status, "transport_of", lambda *_: Transport("http://127.0.0.1:9"))
+    found = run_command("deploy list")
+    assert "no answer" in found.out
+    assert found.err == "accel-tui: digits: http://127.0.0.1:9 cannot be reached: Connection refused\n"
 
 
 @pytest.mark.parametrize(

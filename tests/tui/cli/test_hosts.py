@@ -75,6 +75,26 @@ def test_wrong_usage_is_said(run_command, words: tuple[str, ...], says: str) -> 
     assert says in found.err
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--priority 99999999", "gpu1: a priority is a whole number from"),
+        ("--devices-each 2", "gpu1: the run gets no accelerator, as it trains on the CPU"),
+        ("--after nope", "no run 'nope'"),
+        ("--after here", "is on this machine, and the queue of gpu1 cannot wait for it: name a run there, as gpu1:RUN"),
+    ],
+)
+def test_the_queue_of_a_host_is_asked_for_what_the_command_says(
+    run_command, far: Path, tmp_path: Path, options: str, says: str
+) -> None:
+    run_command(f"hosts add gpu1 --python {sys.executable} --home {tmp_path / 'there'}")
+    create(Plan(name="here"))
+    found = run_command(f"train --on gpu1 --queue --model mlp --data digits {options}")
+    assert (found.status, found.out) == (2, "")
+    assert says in found.err
+    assert [each.name for each in far.parent.iterdir() if each.is_dir()] == [far.name]
+
+
 def test_only_runs_of_hosts_are_fetched(run_command) -> None:
     found = run_command(f"fetch {create(Plan()).name}")
     assert found.status == 2

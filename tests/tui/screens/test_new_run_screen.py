@@ -1,5 +1,6 @@
 """The screen of a plan, driven as a user does, on a machine and an engine of stand-ins."""
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -1098,3 +1099,26 @@ async def test_the_target_is_chosen_in_the_preview(
         screen_of(pilot).form.set("data", str(data_folder / "none.csv"))
         await shows(pilot, "data: no such file")  # where the preview was
         await until(pilot, lambda: not preview.can_focus, "nothing to choose")
+
+
+async def test_a_working_directory_that_is_removed_does_not_end_the_dashboard(
+    data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(data_folder / "more")
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await shows(pilot, "cars.csv", "engine: ready")
+        shutil.rmtree(data_folder / "more")
+        await pilot.resize_terminal(*WIDE)
+        await shows(pilot, "cars.csv", "s Start")
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+
+
+async def test_links_that_lead_in_a_circle_are_a_problem_of_the_folder(data_folder: Path) -> None:
+    (data_folder / "loop").symlink_to("loop")
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "houses.csv")
+        await fill(pilot, "data", "loop/")
+        await shows(pilot, "symbolic links")
+        await pilot.press("escape")
+        await shows(pilot, "symbolic links", "../")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from textual.pilot import Pilot
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
+from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.screens.run_screen import RunScreen
@@ -20,6 +22,7 @@ from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartOptions
 from accel_tui.widgets.chart_panels.chart_grid import ChartBar
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
+from example_events import model_built
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
@@ -290,7 +293,7 @@ async def test_what_is_read_of_devices_stays_while_a_chart_fills_the_screen(engi
 async def test_the_learning_rate_is_drawn_as_it_changed(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
         await shows(pilot, "step 2,000")
-        charts_of(pilot).selected = ("learning-rate",)
+        charts_of(pilot).selected = (LEARNING_RATE,)
         await shows(pilot, "learning rate ── 0.001")
         engine.say(LearningRateChanged, step=2000, learning_rate=0.5)
         engine.chunk(np.arange(2000, 2010))
@@ -300,7 +303,7 @@ async def test_the_learning_rate_is_drawn_as_it_changed(engine: FakeEngine) -> N
 async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
         await shows(pilot, "step 2,000")
-        charts_of(pilot).selected = ("learning-rate", "loss")
+        charts_of(pilot).selected = (LEARNING_RATE, "loss")
         engine.say(LearningRateChanged, step=2000, learning_rate=0.5, schedule="LinearDecay")
         series = {"loss": np.ones(50), "learning_rate": np.linspace(0.5, 0.25, 50)}
         engine.writer.write_chunk(2000, engine.now, engine.now + 1, series)
@@ -325,8 +328,34 @@ async def test_a_metric_of_validations_alone_has_a_chart_that_can_be_chosen(engi
         await pilot.press("a")
         await shows(pilot, "[ ] f1 score")
         await pilot.press("escape")
-        charts_of(pilot).selected = ("series-f1_score",)
+        charts_of(pilot).selected = ("f1_score",)
         await shows(pilot, "f1 score ━━ validation 0.7500")
+
+
+@pytest.mark.parametrize(
+    ("selected", "shown"),
+    [
+        (("recall",), ("recall",)),  # its id changes
+        (("mse",), ("mse",)),  # it gets the id of another one
+        (("mae",), ("loss", "mse")),  # the second model has none: as many as fit
+    ],
+)
+async def test_selected_charts_are_those_of_the_same_series_in_the_next_part_of_a_script(
+    selected: tuple[str, ...], shown: tuple[str, ...]
+) -> None:
+    with closing(FakeEngine(Plan(epochs=20)).begin()) as engine:
+        engine.writer.write_event(model_built(series=("loss", "recall", "mae", "mse")))
+        async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+            charts = charts_of(pilot)
+            await until(pilot, lambda: charts.state.built, "the first model")
+            charts.selected = selected
+            await until(pilot, lambda: [panel.key for panel in charts.shown] == [*selected], "the selected chart")
+            engine.writer.write_event(model_built(series=("loss", "mse", "recall")))
+            await until(pilot, lambda: charts.state.built and len(charts.state.built.series) == 3, "the second model")
+            assert tuple(panel.title for panel in charts.shown) == shown
+            for panel in charts.shown:
+                chart = chart_of(pilot, panel.id)
+                assert (chart.title.removeprefix("▸ "), chart.y_limits) == (panel.title, panel.limits)
 
 
 async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: FakeEngine) -> None:

@@ -192,7 +192,7 @@ def list_(as_json: bool) -> None:
     if any(each.total for each in found):
         time.sleep(LIST_SECONDS)
         found = reader.read()
-    print_to_stderr(*reader.problems)
+    print_to_stderr(*reader.problems, *(f"{each.deployment.name}: {each.problem}" for each in found if each.problem))
     if as_json:
         write_json(*map(status_values, found))
     elif found:

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from accel_engine.plan import PATH_FIELDS, Plan
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.run import RunReader, find_run
 from accel_engine.run.directory.run_paths import host_of_run, run_name
+from accel_engine.run_queue.queue_entries import PLAIN_REQUEST, QueueRequest
 from accel_engine.text import printable
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import Interrupts, follow_run, view_for
@@ -34,7 +36,7 @@ def train_on_host(
     plan_file: Path | None,
     fields: Mapping[str, Any],
     *,
-    queued: bool,
+    request: QueueRequest | None,
     as_json: bool,
     plain: bool,
     detach: bool,
@@ -46,7 +48,7 @@ def train_on_host(
         run: The run to continue; ``None`` for a new one.
         plan_file: The plan of a new run; ``None`` for the settings alone.
         fields: Plan fields that are given as options.
-        queued: Whether it waits in the queue there.
+        request: Asked of the queue there; ``None`` to train now. ``after`` may have names of runs.
         as_json: Whether to print JSON lines.
         plain: Whether to print log lines on a terminal too.
         detach: Whether to print the run's id and return.
@@ -57,17 +59,20 @@ def train_on_host(
     if place:
         place[1].check_is_empty(place[0])
     if run is not None:
-        directory, warnings = continue_there(_of_host(run, place), fields, queued=queued)
+        directory = _of_host(run, place)
+        asked = _request_there(request, host_of_run(directory))
+        directory, warnings = continue_there(directory, fields, queued=request is not None, asked=asked)
     else:
         reading = chosen_host(place[0].detail if place else ANY)
-        busy = place is not None and place[0].detail == ANY and live_runs(reading) > 0
+        asked = _request_there(request, reading.host)
+        queued = request is not None or (place is not None and place[0].detail == ANY and live_runs(reading) > 0)
 
         def begin(values: dict[str, Any]) -> tuple[Path, Sequence[str]]:
-            return start(reading.host, values, queued=queued or busy)
+            return start(reading.host, values, queued=queued, asked=asked)
 
         directory, warnings = with_plan_there(reading, read_plan_file(plan_file) if plan_file else None, fields, begin)
     print_to_stderr(*warnings)
-    if detach or queued:
+    if detach or request is not None:
         write(f"{host_of_run(directory)}:{directory.name}")
         return 0
     with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
@@ -139,6 +144,18 @@ def _of_host(run: str, place: tuple[PlaceName, PlaceRequest] | None) -> Path:
     if place and place[0].detail != host:
         raise UsageError(f"run {directory.name} is on {host}, and is continued there: leave out --on")
     return directory
+
+
+def _request_there(request: QueueRequest | None, host: str) -> QueueRequest:
+    """What is asked of the queue of a host, with the ids of the runs there that it names."""
+    request = request or PLAIN_REQUEST
+    found = [find_run(each) for each in request.after]
+    for directory in found:
+        if host_of_run(directory) != host:
+            where = host_of_run(directory) or "this machine"
+            reason = f"the queue of {host} cannot wait for it: name a run there, as {host}:RUN"
+            raise UsageError(f"run {directory.name} is on {where}, and {reason}")
+    return replace(request, after=tuple(dict.fromkeys(directory.name for directory in found)))
 
 
 def chosen_host(name: str) -> HostReading:

@@ -191,7 +191,7 @@ def train_or_queue(
         from accel_tui.cli import host_run  # seldom needed
 
         shown = {"as_json": as_json, "plain": plain, "detach": detach}
-        return host_run.train_on_host(place, run, plan_file, fields, queued=request is not None, **shown)
+        return host_run.train_on_host(place, run, plan_file, fields, request=request, **shown)
     if place is not None:
         from accel_tui.cli import place_run  # seldom needed
 

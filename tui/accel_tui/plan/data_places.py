@@ -9,7 +9,7 @@ from pathlib import Path
 from accel_engine import data
 from accel_engine.data import FILE_SUFFIXES
 from accel_engine.data.file_kinds import known_folder_reader
-from accel_engine.user_paths import user_path
+from accel_engine.user_paths import absolute_path, current_directory, user_path
 from accel_engine.words import numbers
 
 MAX_LISTED = 300
@@ -118,18 +118,18 @@ def typed_parts(typed: str) -> tuple[Path | None, str]:
     before, slash, name = typed.rpartition("/")
     if typed in ("~", ".", ".."):
         before, slash, name = typed, "/", ""
-    return (Path(os.path.abspath(user_path(before or "/"))), name) if slash else (None, name)
+    return (Path(os.path.normpath(absolute_path(user_path(before or "/")))), name) if slash else (None, name)
 
 
 def path_text(path: Path) -> str:
     """A path as the user would type it: relative within the working directory."""
-    here = Path.cwd()
+    here = current_directory()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def shown_folder(folder: Path) -> str:
     """A folder as a title shows it: relative, or from the home directory, where it is within."""
-    here, home = Path.cwd(), Path.home()
+    here, home = current_directory(), user_path("~")
     if folder.is_relative_to(here):
         return f"./{folder.relative_to(here)}/".replace("/./", "/")
     return f"~/{folder.relative_to(home)}/".replace("/./", "/") if folder.is_relative_to(home) else f"{folder}/"
@@ -181,4 +181,4 @@ def _size(entry: "os.DirEntry[str]") -> str:
 
 
 def _resolved(text: str) -> str:
-    return os.path.abspath(user_path(text)) if "/" in text or "." in text else text
+    return os.path.normpath(absolute_path(user_path(text))) if "/" in text or "." in text else text

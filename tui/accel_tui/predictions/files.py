@@ -22,7 +22,7 @@ from accel_engine.image_files import encode_png
 from accel_engine.inference.output_prediction import OutputPrediction
 from accel_engine.plan.options import FORCE, OptionSpec, option
 from accel_engine.requests.predict import ExamplePredictions
-from accel_engine.user_paths import exists, is_directory, is_file, user_path
+from accel_engine.user_paths import absolute_path, exists, is_directory, is_file, user_path
 from accel_tui.predictions.objects import MOST_COLUMNS, objects, records
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
@@ -75,7 +75,7 @@ def _check_predictions_path(path: Path) -> None:
     """
     if path.suffix and path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{path} must end with {', '.join(SUFFIXES)}, or have no suffix: a folder for images")
-    if not is_directory(path.absolute().parent):
+    if not is_directory(absolute_path(path).parent):
         raise UsageError(f"no such directory: {path.parent}")
     if exists(path) and is_directory(path) == bool(path.suffix):
         raise UsageError(f"{path} is {'a directory' if path.suffix else 'a file'}: choose another path")
@@ -145,7 +145,7 @@ def _write_images(folder: Path, found: ExamplePredictions) -> None:
         raise UsageError(
             f"the predictions of {found.name} are not images: give a file that ends with {', '.join(SUFFIXES)}"
         )
-    with tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder.absolute().parent) as temporary:
+    with tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=absolute_path(folder).parent) as temporary:
         partial = Path(temporary) / "images"
         partial.mkdir()
         names = image_names([found.names[place] for place in found.readable])

@@ -19,6 +19,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Label
 
 from accel_engine.text import printable
+from accel_engine.user_paths import absolute_path
 from accel_engine.words import numbers
 from accel_tui.app_protocol import Screens, errors_shown, open_screen
 from accel_tui.terminal.textual_private import bind, is_being_removed
@@ -242,7 +243,7 @@ def overwrite_question(there: Sequence[Path], more: str = "") -> QuestionScreen:
         more: A further sentence.
     """
     names = printable(", ".join(path.name for path in there))
-    detail = " ".join((f"In {printable(str(there[0].absolute().parent))}: {names}.", more)).rstrip()
+    detail = " ".join((f"In {printable(str(absolute_path(there[0]).parent))}: {names}.", more)).rstrip()
     return QuestionScreen(f"Overwrite {numbers.counted(len(there), 'file')}?", detail, (CANCEL, OVERWRITE))
 
 

@@ -15,7 +15,7 @@ from accel_engine.requests.export_model import Export, ExportRequest, ExportTarg
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run.directory.run_paths import run_name
-from accel_engine.user_paths import user_path
+from accel_engine.user_paths import absolute_path, user_path
 from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.formatting import model_export
 from accel_tui.formatting.runs import device_warnings
@@ -102,7 +102,7 @@ class ExportScreen(JobScreen):
     def prepare(self, options: export_options.ExportOptions) -> PreparedExport:
         """The targets, each with a path that can be written."""
         check_steps((self._directory,), options.checkpoint)
-        folder = user_path(options.output).absolute()
+        folder = absolute_path(user_path(options.output))
         chosen = [kind for kind in export_options.FORMATS if target_name(*kind) in options.formats]
         targets = tuple(export_options.all_targets(self._directory.name, folder, options.tolerance, chosen))
         for target in targets:

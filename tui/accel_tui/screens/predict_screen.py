@@ -31,7 +31,7 @@ from accel_engine.run.diagnostics import DataFormat, read
 from accel_engine.run.directory.run_paths import run_name
 from accel_engine.text import printable, printable_line
 from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES, check_example_files
-from accel_engine.user_paths import exists, user_path
+from accel_engine.user_paths import absolute_path, exists, user_path
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.formatting.text import shorten_middle, wrapped
@@ -234,7 +234,7 @@ class PredictScreen(JobScreen):
         """Ask for a file, and whether to overwrite it, then save the predictions."""
         path = await self._ask_where()
         if path and self._found:
-            self._save(path.absolute(), self._found)
+            self._save(absolute_path(path), self._found)
 
     async def _ask_where(self) -> Path | None:
         """Where to save the predictions; ``None`` for nowhere."""

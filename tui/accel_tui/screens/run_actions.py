@@ -21,6 +21,7 @@ from accel_engine.run.runs.listing import list_runs, summarize
 from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
+from accel_engine.user_paths import absolute_path
 from accel_engine.words import numbers
 from accel_tui.app_protocol import Screens, app_of, errors_shown, open_screen
 from accel_tui.plan.trained_run import TrainedRun
@@ -441,7 +442,7 @@ async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
 async def _report(screen: RunActionsScreen, runs: Runs) -> None:
     """Write the report on a run to the working directory, in place of an earlier one, and say where it is."""
     directory = runs[0].directory
-    path = Path(f"{directory.name}.html").absolute()
+    path = absolute_path(Path(f"{directory.name}.html"))
 
     def write() -> None:
         from accel_tui.report.run_report import write_report  # seldom needed

@@ -21,11 +21,11 @@ AUTOMATIC: tuple[str, ...] = ()
 
 
 class SelectChartsScreen(Dialog[tuple[str, ...]]):
-    """Returns the ids of the selected charts; ``None`` if no chart is selected or nothing has changed.
+    """Returns the keys of the selected charts; ``None`` if no chart is selected or nothing has changed.
 
     Args:
         panels: All available charts.
-        shown: Ids of the charts that are shown now.
+        shown: Keys of the charts that are shown now.
     """
 
     CSS_PATH = "select_charts_screen.tcss"
@@ -40,7 +40,8 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
 
     def __init__(self, panels: Sequence[Panel], shown: Sequence[str]) -> None:
         super().__init__()
-        self._ids, self._shown = [panel.id for panel in panels], [panel.id in shown for panel in panels]
+        self._keys = [panel.key for panel in panels]
+        self._shown = [key in shown for key in self._keys]
         self._list = Checklist([FieldChoice(panel.title) for panel in panels], self._shown)
 
     def compose(self) -> ComposeResult:
@@ -57,7 +58,7 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
     def action_back(self) -> None:
         chosen = self._list.chosen
         changed = any(chosen) and chosen != self._shown
-        self.dismiss(tuple(compress(self._ids, chosen)) if changed else None)
+        self.dismiss(tuple(compress(self._keys, chosen)) if changed else None)
 
     def action_default(self) -> None:
         self.dismiss(AUTOMATIC)

@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from platformdirs import user_downloads_path
 from rich.console import Console, RenderableType
@@ -18,6 +17,7 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 
 from accel_engine.errors import format_error
+from accel_engine.user_paths import current_directory
 from accel_tui.terminal.canvas import Canvas
 from accel_tui.terminal.textual_private import FrameApp, FrameUpdate, ScreenUpdate, strips_of
 
@@ -236,7 +236,7 @@ class ScreenshotApp(IncrementalApp):
         """Save a picture of the screen, or send it to the browser; see Textual's own."""
         downloads = user_downloads_path()
         return super().deliver_screenshot(
-            filename, path or str(downloads if downloads.is_dir() else Path.cwd()), time_format
+            filename, path or str(downloads if downloads.is_dir() else current_directory()), time_format
         )
 
     def on_delivery_complete(self, event: events.DeliveryComplete) -> None:

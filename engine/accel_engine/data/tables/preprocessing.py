@@ -97,7 +97,7 @@ class Preprocessing:
             the words that count.
         """
         numbers, flags = len(self.numbers), len(self.flagged)
-        values = self.scaling.restore(matrix[:, :numbers])
+        values = self.scaling.restore_to_show(matrix[:, :numbers])
         is_missing = {key: matrix[:, numbers + index] > 0.5 for index, key in enumerate(self.flagged)}
         found: dict[str, npt.NDArray[Any]] = {}
         for column, key in zip(values.T, self.numbers, strict=True):

@@ -30,6 +30,9 @@ MEAN_PREFIXES = ("mean_", "running_")
 VALIDATION_PREFIX = "validation_"
 """Prefix of the metrics of validation where they stand beside training's."""
 
+_VALIDATION = re.compile(r"val(idation)?[^a-z0-9](?=.)", re.IGNORECASE)
+"""The beginning of a name of a metric of validation, such as ``val_loss`` or ``val/loss``."""
+
 _RESERVED = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
 """Names of other columns in files, tables and JSON lines, which no series can have."""
 
@@ -75,6 +78,13 @@ def choose_monitor(wanted: str, trained: Collection[str], validated: Collection[
         return metric_name(wanted)
     name = infer_monitor(validated or trained, task)
     return VALIDATION_PREFIX + name if name in validated else name
+
+
+def logged_metric(name: str) -> tuple[bool, str]:
+    """Whether a value that a script logs or prints is of a validation, and its name without a prefix that says so."""
+    if prefix := _VALIDATION.match(name):
+        return True, name[prefix.end() :]
+    return False, LEARNING_RATE if name == "lr" else name
 
 
 def rounded_rate(rate: float) -> float:

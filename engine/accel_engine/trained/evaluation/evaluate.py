@@ -205,12 +205,29 @@ def _check_same_examples(measured: Sequence[_Measured]) -> None:
     """
     first = measured[0]
     for other in measured[1:]:
-        targets = [target_fingerprint(each.source.examples, each.first) for each in (first, other)]
-        if len(first.values) != len(other.values) or targets[0] != targets[1]:
+        pair = (first, other)
+        has_inputs = _have_comparable_inputs(*(each.source for each in pair))
+        found = [target_fingerprint(each.source.examples, each.first, has_inputs=has_inputs) for each in pair]
+        if len(first.values) != len(other.values) or found[0] != found[1]:
             raise DataError(
                 f"{first.source.name} and {other.source.name} have other {other.source.split} examples, or scale their "
                 "targets differently: give data for both with --data"
             )
+
+
+def _have_comparable_inputs(first: TrainedModel, other: TrainedModel) -> bool:
+    """Whether two models have the same inputs if they have the same examples.
+
+    They have not where inputs have other sizes or rates, or follow from what was learned from training examples.
+    Without targets, the inputs are what outputs are compared with.
+    """
+    if first.examples.spec.targets is None:
+        return True
+    forms = [
+        (each.examples.spec.inputs, each.dataset.sample_rate, each.dataset.vocabulary, each.dataset.preprocess)
+        for each in (first, other)
+    ]
+    return forms[0] == forms[1] and first.dataset.preprocess is None
 
 
 def _described(measured: _Measured, options: EvaluationOptions) -> EvaluatedModel:

@@ -23,10 +23,10 @@ from accel_engine.keras_support.losses import (
     output_activation,
     single_loss,
     takes_indices,
+    takes_scores,
 )
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.plan import Plan
-from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.words import numbers
 
 SEVERAL_OUTPUTS = "several outputs"
@@ -53,7 +53,7 @@ class Task:
     classes: int = 0
     """Number of classes; 0 where outputs are not classes."""
     logits: bool = False
-    """Whether a classifier's outputs are logits."""
+    """Whether a classifier's outputs are logits, or the scores of a hinge loss."""
     binary: bool = False
     """Whether a classifier has a single output for two classes."""
     note: str = ""
@@ -119,7 +119,7 @@ def find_task(model: keras.Model, outputs: Structure, dataset: Dataset, chosen: 
     if name not in ("classification", "multi-label", "sequence", "segmentation"):
         return Task(name)
     units = int(output.shape[-1] or 1)
-    logits = loss_takes_logits(loss) and output_activation(model) not in ("softmax", "sigmoid")
+    logits = takes_scores(loss) and output_activation(model) not in ("softmax", "sigmoid")
     binary = units == 1
     classes = dataset.classes or (2 if binary else units)
     by_class = dataset.classes if name == "classification" else name != "multi-label" and units > 1

@@ -38,10 +38,10 @@ def values(found: Evaluation, index: int = 0) -> dict[str, float | None]:
     return {name: each.value for name, each in found.models[index].metrics.items()}
 
 
-def of_keras(directory: Path) -> tuple[Any, Any, Any]:
-    """A run's model as Keras loads it, and its validation examples: inputs as it takes them, and labels."""
+def of_keras(directory: Path, split: str = "validation") -> tuple[Any, Any, Any]:
+    """A run's model as Keras loads it, and the examples of a split: inputs as it takes them, and labels."""
     scale = diagnostics.read(directory).input_spec.scale  # type: ignore[union-attr]
-    examples = data.load("digits", data.DataOptions()).validation
+    examples = getattr(data.load("digits", data.DataOptions()), split)
     assert isinstance(examples, data.dataset.Split)
     return keras.saving.load_model(trained_model(directory)), examples.inputs * scale, examples.targets
 
@@ -96,6 +96,16 @@ def test_the_training_split_can_be_evaluated(gym: Gym) -> None:
     assert (found.split, found.examples) == ("training", 1437)
 
 
+def test_class_weights_are_for_training_only(gym: Gym) -> None:
+    directory = gym.train(PLAN.replace(class_weight=("1=10",))).directory
+    model, inputs, labels = of_keras(directory, "train")
+    model.compile(loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    expected = model.evaluate(inputs, labels, verbose=0, return_dict=True)
+    found = evaluated(directory, split="training")
+    assert values(found) == pytest.approx(expected, rel=1e-4)
+    assert not any("have changed" in note for note in found.models[0].notes)
+
+
 def test_a_split_that_is_not_there_is_an_error(gym: Gym) -> None:
     with pytest.raises(AccelError, match="digits has no test examples"):
         evaluated(gym.train_once(PLAN).directory, split="test")
@@ -119,6 +129,60 @@ def test_a_file_is_evaluated_on_the_given_data(gym: Gym) -> None:
     directory = gym.train_once(PLAN).directory
     file = Plan(model=str(trained_model(directory)), data="digits")
     assert values(evaluated(file)) == pytest.approx(values(evaluated(directory)), rel=1e-5)
+
+
+def test_a_file_and_a_run_have_all_rows_of_other_data(gym: Gym, tmp_path: Path) -> None:
+    points = np.random.default_rng(5).normal(size=(60, 4)).astype(np.float32)
+    np.savez(tmp_path / "points.npz", x=points, y=(points.sum(1) > 0).astype(np.int32))
+    other = str(tmp_path / "points.npz")
+    directory = gym.train(Plan(model="mlp", data=other, epochs=1, batch_size=20)).directory
+    file = Plan(model=str(trained_model(directory)), data=other)
+    found = evaluated(directory, file, data=other)
+    assert (found.split, found.examples) == ("points.npz", 60)
+    assert [each.measured.value for each in found.differences[0].metrics.values()] == pytest.approx([0, 0], abs=1e-6)
+    assert evaluated(file, split="validation").examples == 6
+
+
+@pytest.mark.parametrize("has_targets", [True, False])
+def test_other_inputs_are_other_examples(gym: Gym, tmp_path: Path, has_targets: bool) -> None:
+    numbers, files = np.random.default_rng(5), [tmp_path / f"{name}.npz" for name in "ab"]
+    targets = {"y": np.arange(60, dtype=np.int32) % 2} if has_targets else {}
+    for file in files:
+        np.savez(file, x=numbers.normal(size=(60, 4)).astype(np.float32), **targets)
+    (tmp_path / "models.py").write_text(CODER)
+    model = "mlp" if has_targets else f"{tmp_path}/models.py:coder"
+    runs = [gym.train(Plan(model=model, data=str(file), epochs=1, batch_size=20)).directory for file in files]
+    with pytest.raises(AccelError, match="have other validation examples"):
+        evaluated(*runs)
+    assert evaluated(*runs, data=str(files[0])).examples == 60
+
+
+CODER = """
+import keras
+
+def coder(input_shape):
+    model = keras.Sequential([keras.Input(input_shape), keras.layers.Dense(2), keras.layers.Dense(4)])
+    model.compile("adam", "mse")
+    return model
+"""
+
+
+ENDLESS = """
+import numpy as np
+import tensorflow as tf
+
+def load():
+    every = tf.data.Dataset.from_tensor_slices((np.ones((20, 4), np.float32), np.arange(20) % 2)).batch(10)
+    return {"train": every.repeat(), "validation": every, "class_names": ["no", "yes"]}
+"""
+
+
+def test_of_a_stream_without_end_an_epoch_is_evaluated(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    directory = gym.train(Plan(model="mlp", data=f"{tmp_path}/endless.py:load", epochs=1, steps_per_epoch=5)).directory
+    found = evaluated(directory, split="training")
+    assert (found.split, found.examples) == ("training", 50)
+    assert "the number of training batches is unknown: 5 are read at most" in found.models[0].notes
 
 
 TABLE = "area,city,price\n" + "".join(f"{40 + row},{('Bonn', 'Trier')[row % 2]},{100.5 + row}\n" for row in range(60))

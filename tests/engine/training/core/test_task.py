@@ -237,6 +237,8 @@ def test_one_output_for_two_classes_is_binary(loss: Any) -> None:
         ("binary_crossentropy", False),
         (LOSSES.BinaryCrossentropy(from_logits=True), True),
         (LOSSES.BinaryCrossentropy(), False),
+        ("hinge", True),
+        (LOSSES.SquaredHinge(name="margin"), True),
     ],
     ids=named,
 )
@@ -248,6 +250,13 @@ def test_the_threshold_of_accuracy_depends_on_logits(loss: Any, logits: bool) ->
     middle = 0.0 if logits else 0.5
     accuracy.update_state([[0], [0], [1]], [[middle - 0.1], [middle + 0.1], [middle + 0.1]])
     assert float(accuracy.result()) == pytest.approx(2 / 3)
+
+
+def test_a_sigmoid_gives_probabilities_whatever_the_loss() -> None:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, "sigmoid")])
+    model.compile("sgd", "hinge")
+
+    assert not find_task(model, output(1), labels(2), "auto").logits
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from accel_engine.errors import AccelError
+from accel_engine.user_paths import current_directory
 from accel_tui.widgets.chart.figure import ChartFigure, figure_of_plot
 from accel_tui.widgets.chart.figure_files import write_new
 from accel_tui.widgets.chart.plot import PlotView
@@ -78,7 +79,7 @@ def write_figures(app: App[Any], stem: str, figures: Sequence[ChartFigure]) -> N
     try:
         for each in figures:
             name = re.sub(r"[^\w.-]+", "-", f"{stem}-{each.title}").strip("-")
-            paths += write_new(each, Path.cwd(), name, app.current_theme)
+            paths += write_new(each, current_directory(), name, app.current_theme)
     except (AccelError, OSError) as error:
         app.notify(str(error), title="Chart not saved", severity="error", markup=False)
     else:

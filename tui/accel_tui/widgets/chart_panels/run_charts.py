@@ -63,7 +63,7 @@ class RunCharts(ChartKeys, RunView):
     """The device metrics to load for ``device_curves`` of the state."""
 
     selected: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
-    """Ids of the selected charts; empty for as many as fit."""
+    """Keys of the selected charts; as many as fit for none, and while the run has none of them."""
 
     shown: reactive[tuple[Panel, ...]] = reactive((), repaint=False, init=False)
     """The charts that are shown."""
@@ -152,15 +152,16 @@ class RunCharts(ChartKeys, RunView):
         """Make new charts, and hide those that are not shown."""
         new = [panel for panel in shown if panel.id not in self._charts_by_id]
         for panel in new:
-            chart = self._charts_by_id[panel.id] = Chart(
-                panel.title, y_bounds=panel.bounds, y_limits=panel.limits, id=panel.id
-            )
-            chart.format = panel_format(panel, self.state.info)
+            chart = self._charts_by_id[panel.id] = Chart(panel.title, id=panel.id)
             chart.cursor = self.cursor.step if self.cursor else None
         if new:
             self._grid.mount_all(self._charts_by_id[panel.id] for panel in new)
             order = [panel.id for panel in self._panels]
             self._grid.sort_children(key=lambda chart: order.index(chart.id) if chart.id in order else len(order))
+        for panel in shown:  # a place may have another series now
+            chart = self._charts_by_id[panel.id]
+            chart.y_bounds, chart.y_limits = panel.bounds, panel.limits
+            chart.format = panel_format(panel, self.state.info)
         ids = {panel.id for panel in shown}
         for id_, chart in self._charts_by_id.items():
             chart.mark_stale()
@@ -190,11 +191,10 @@ class RunCharts(ChartKeys, RunView):
         if self.is_full_screen:
             self.shown = tuple(panel for panel in panels if panel.id == self.active_chart) or panels[:1]
             return
-        if self.selected:
-            panels = tuple(panel for panel in panels if panel.id in self.selected)
-        self.shown = panels[
-            : chart_grid.max_charts(size, chart_grid.MIN_SIZE) if self.selected else chart_grid.default_charts(size)
-        ]
+        selected = tuple(panel for panel in panels if panel.key in self.selected)
+        self.shown = (
+            selected[: chart_grid.max_charts(size, chart_grid.MIN_SIZE)] or panels[: chart_grid.default_charts(size)]
+        )
         if self.active_chart not in {panel.id for panel in self.shown}:
             self.active_chart = self.shown[0].id
 
@@ -337,7 +337,7 @@ class RunCharts(ChartKeys, RunView):
     def action_choose(self) -> None:
         """Ask which charts are shown."""
         self.is_full_screen = False
-        self.post_message(self.SelectionRequested(self._panels, tuple(panel.id for panel in self.shown)))
+        self.post_message(self.SelectionRequested(self._panels, tuple(panel.key for panel in self.shown)))
 
 
 def _best(state: RunState) -> str:

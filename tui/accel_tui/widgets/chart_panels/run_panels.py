@@ -43,13 +43,18 @@ class Panel:
     """An available chart."""
 
     id: str
-    """The widget's id."""
+    """The widget's id, which may be a place that another series takes later."""
     name: str
     """The series, or the device metric."""
     of_devices: bool = False
     """Whether it is a device metric."""
     of_bench: str = ""
     """The title of a figure of a bench; empty for others."""
+
+    @property
+    def key(self) -> str:
+        """What it shows, wherever it is; series have any name, so that device metrics have a word before theirs."""
+        return f"device {self.name}" if self.of_devices else self.name
 
     @property
     def title(self) -> str:

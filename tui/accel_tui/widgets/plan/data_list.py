@@ -14,6 +14,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from accel_engine.text import printable_line
+from accel_engine.user_paths import current_directory, resolved_path
 from accel_tui.formatting.text import fit, shorten_start
 from accel_tui.plan import data_places
 from accel_tui.plan.data_places import DataPlace, Listing
@@ -62,7 +63,7 @@ class DataList(ItemList):
 
     def __init__(self) -> None:
         super().__init__(compact=True)
-        self._listing = Listing(Path.cwd())
+        self._listing = Listing(current_directory())
         self._wanted = self._listing.folder
         self._is_listed = False
         self._typed = ""
@@ -111,7 +112,7 @@ class DataList(ItemList):
             self._go_to(place.folder)
 
     def action_open_parent(self) -> None:
-        self._go_to(self.folder.resolve().parent)
+        self._go_to(resolved_path(self.folder).parent)
 
     @on(OptionList.OptionSelected)
     def _select(self, event: OptionList.OptionSelected) -> None:
@@ -184,7 +185,7 @@ class DataList(ItemList):
     def _groups(self) -> Iterator[tuple[str, tuple[DataPlace, ...]]]:
         folder, name = data_places.typed_parts(self._typed)
         listing = self._listing
-        above = tuple(data_places.parent(listing.folder.resolve())) if not self._typed else ()
+        above = tuple(data_places.parent(resolved_path(listing.folder))) if not self._typed else ()
         found = data_places.matching(listing.places, name)
         is_there = folder is None or folder == listing.folder
         yield "", (*found, *above) if is_there else ()

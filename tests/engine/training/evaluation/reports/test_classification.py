@@ -139,7 +139,7 @@ def test_labels_of_hinge_losses(numbers: np.random.Generator) -> None:
     targets = np.array([-1, 1, 1, -1], np.float32)
     data = dataset(np.zeros((4, 3), np.float32), targets, class_names=("no", "yes"))
     outputs = np.array([[-2.0], [3.0], [-0.5], [0.1]], np.float32)
-    (report,) = reports("classification", data, outputs, keras.losses.Hinge())
+    (report,) = reports(Task("classification", binary=True, logits=True), data, outputs, keras.losses.Hinge())
     assert isinstance(report, ClassificationReport)
     np.testing.assert_array_equal(report.counts, [[1, 1], [1, 1]])
     assert [(sample.row, sample.loss) for sample in report.worst] == [
