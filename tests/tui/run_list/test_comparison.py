@@ -55,6 +55,7 @@ def test_of_a_script_only_what_it_told_is_said() -> None:
     assert {row.label: row.texts for row in found.plan} == {"model": ("sequential", "mlp"), "seed": ("—", "3")}
     assert {row.label: row.values for row in found.plan} == {"model": ("sequential", "mlp"), "seed": (None, 3)}
     assert found.equal == {"epochs": 9}
+    assert found.summary == "Equal: epochs 9."  # whether the script's other fields are at a default is not known
 
 
 def script(run: str, *parts: PartStarted, **values: Any) -> ComparedRun:
@@ -132,6 +133,19 @@ def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
     assert rows["custom"].best == frozenset()
     assert rows["val accuracy"].values == (None, None, 0.5)
     assert "remaining" not in rows
+
+
+def test_the_monitored_metric_is_best_as_the_monitor_mode_says() -> None:
+    def marked(*modes: str | None, name: str = "custom") -> frozenset[int]:
+        runs = [side(str(at), {name: at}, **({"monitor_mode": mode} if mode else {})) for at, mode in enumerate(modes)]
+        monitoring = [replace(each, run=replace(each.run, monitor=name)) for each in runs]
+        (row,) = [row for row in compare_runs(monitoring).results if row.label == name]
+        return row.best
+
+    assert marked("max", "max", name="loss") == {1}
+    assert marked("min", "min") == {0}
+    assert marked(None, "auto", name="loss") == {0}
+    assert marked("max", None, name="loss") == marked("max", "min") == marked("auto", "auto") == frozenset()
 
 
 def test_means_of_an_epoch_and_values_of_the_last_step_are_told_apart() -> None:

@@ -112,12 +112,23 @@ def test_fits_of_one_recorder_may_have_epochs_of_other_lengths(script: RunState)
 
 
 def test_the_steps_of_a_loop_are_no_epoch(script: RunState) -> None:
-    loop = after(script, model_built(epochs=0, steps_per_epoch=100), chunks=(steps(0, 25),))
+    loop = after(script, part(1), model_built(epochs=0, steps_per_epoch=100), chunks=(steps(0, 25),))
     assert (loop.epoch_of(5), loop.steps_per_epoch, loop.total_steps) == (None, None, 100)
     ends = [EpochEnded(time=0.0, epoch=each, step=10 * each, metrics={}, seconds=1.0) for each in (1, 2)]
     loop = after(loop, *ends)
     assert [loop.epoch_of(step) for step in (0, 10, 24)] == [1, 2, 3]
     assert (loop.steps_per_epoch, loop.total_steps) == (10, 100)
+
+
+def test_a_loop_without_epochs_has_no_best_value_of_a_part_before(script: RunState) -> None:
+    ends = [EpochEnded(time=0.0, epoch=each, step=10 * each, metrics={"loss": 5.0}, seconds=1.0) for each in (1, 2)]
+    first = after(script, part(1), model_built(epochs=2, steps_per_epoch=10), *ends, chunks=(steps(0, 20),))
+    assert first.best == (10, 5.0)
+    began = after(first, part_ended(1, 20, 2), part(2, 20, 2))
+    assert began.best == (10, 5.0)
+    assert after(began, chunks=(steps(20, 5),)).best is None
+    others = Chunk(20, 5, 20, 21, {"norm": np.ones(5, np.float32)})
+    assert after(began, chunks=(others,)).best == (10, 5.0)
 
 
 def test_between_two_parts_nothing_is_estimated(second_part: RunState) -> None:

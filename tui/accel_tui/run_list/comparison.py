@@ -137,7 +137,7 @@ class Comparison:
     equal: Mapping[str, Any]
     """The equal fields that are not at their default, by name."""
     at_default: Mapping[str, Any]
-    """The fields at their default in all runs, by name; empty if no run has an engine."""
+    """The fields that are known to be at their default in all runs, by name; empty if one has no engine."""
 
     @property
     def defaults(self) -> int:
@@ -182,7 +182,7 @@ def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
     else:  # scripts have no defaults
         columns = {name: values for name, values in columns.items() if not _EMPTY.issuperset(values)}
         defaults = dict.fromkeys(columns, _UNKNOWN)
-    # A field that is not known counts as its default.
+    # A field that is not known is no difference to its default, but is not said to be at it.
     known = {
         name: {defaults[name] if each is _UNKNOWN else each for each in values} for name, values in columns.items()
     }
@@ -194,7 +194,7 @@ def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
         tuple(_results(runs)),
         tuple(differing),
         equal,
-        {name: value for name, value in equal_fields.items() if name not in equal},
+        {name: value for name, value in equal_fields.items() if name not in equal and _UNKNOWN not in columns[name]},
     )
 
 
@@ -278,7 +278,11 @@ def kinds_of_value(runs: Sequence[ComparedRun], series: str) -> str:
 
 def _metric_row(runs: Sequence[ComparedRun], name: str) -> ComparedRow:
     """The row of a metric; its values of training say what they are where the runs differ in that."""
-    lower = is_better_lower(name)
+    modes = {
+        each.run.info.plan_values.get("monitor_mode") for each in runs if each.run.info and each.run.monitor == name
+    }
+    lowers = {is_better_lower(name, mode) for mode in modes or {None}}
+    lower = lowers.pop() if len(lowers) == 1 else None  # runs may disagree
     row = _row(
         name.replace("validation_", "val ").replace("_", " "),
         [(each.run.metrics or {}).get(name) for each in runs],

@@ -78,6 +78,10 @@ class RecordedCurve:
         """Number of steps whose value was not finite."""
         return self.end_step - self.first_step - int(self.finite.sum())
 
+    def has_values_from(self, step: int) -> bool:
+        """Whether a bucket that begins at a step or after it has a finite value."""
+        return bool(self.finite[max(0, -(-(step - self.first_step) // self.width)) :].any())
+
     @property
     def means(self) -> Floats:
         """Mean of each bucket's finite values, NaN where it has none."""

@@ -258,9 +258,15 @@ class RunState(History):
         return self.points_of(self.monitor)
 
     def points_of(self, series: str) -> Points:
-        """The steps and values of a metric: of validations for a name with ``validation_``, else of epochs."""
-        name = series.removeprefix(VALIDATION_PREFIX)
-        return self.points(name) if name == series else self.validation.get(name, ())
+        """The steps and values of a metric: of validations for a name with ``validation_``, else of epochs.
+
+        Without those before the latest part of a script, if that is no ``fit`` and has values of its own.
+        """
+        name, first = series.removeprefix(VALIDATION_PREFIX), self.loop_start(self.step)
+        points = self.points(name) if name == series else self.validation.get(name, ())
+        own = tuple(point for point in points if point[0] > first) if first else points
+        curve = self.curves.get(series)
+        return own if own or (curve and curve.has_values_from(first)) else points
 
     @property
     def best(self) -> tuple[int, float] | None:

@@ -23,18 +23,20 @@ class MaskClasses:
 
     def __init__(self) -> None:
         self._colours: list[int] = []
+        self._others: dict[int, str] = {}
         self._index = np.full(1 << 24, _UNSEEN, np.uint16)
         self._final = np.zeros(0, np.uint8)
         self._palette = b""
         self._have_other_palettes = False
         self._lock = Lock()
 
-    def encode(self, colours: npt.NDArray[np.int32], palette: bytes = b"") -> npt.NDArray[np.uint8]:
+    def encode(self, colours: npt.NDArray[np.int32], palette: bytes = b"", other: str = "") -> npt.NDArray[np.uint8]:
         """Convert colours, ``0xRRGGBB``, to class indices, ``[...]``.
 
         Args:
             colours: The colours, or equal values of red, green and blue.
             palette: The palette whose places the values are; empty for none.
+            other: The file of a mask that has no say in what the classes are; empty for the others.
 
         Raises:
             DataError: There are more than :data:`MAX_CLASSES` colours.
@@ -45,19 +47,24 @@ class MaskClasses:
                 self._have_other_palettes |= not longer.startswith(shorter)
                 self._palette = longer
         indices = self._index[colours]
-        if (indices == _UNSEEN).any():
+        if (indices == _UNSEEN).any() or (self._others and not other):
             with self._lock:
-                self._number(np.unique(colours))
+                self._number(np.unique(colours), other)
             indices = self._index[colours]
         return indices.astype(np.uint8)
 
-    def _number(self, colours: npt.NDArray[np.int32]) -> None:
+    def _number(self, colours: npt.NDArray[np.int32], other: str) -> None:
+        if not other:
+            for colour in self._others.keys() & colours.tolist():
+                del self._others[colour]
         for colour in colours[self._index[colours] == _UNSEEN].tolist():
             if len(self._colours) == MAX_CLASSES:
                 raise DataError(
                     f"the masks have more than {MAX_CLASSES} different values; each value must be a class. Masks "
                     "that were smoothed, or saved as JPEG in between, have other values at their edges"
                 )
+            if other:
+                self._others[colour] = other
             self._colours.append(colour)
             self._index[colour] = len(self._colours) - 1
 
@@ -74,9 +81,9 @@ class MaskClasses:
 
         Raises:
             DataError: There is only one value, or another number of them than of class names; or some masks have
-                places in a palette and others colours.
+                places in a palette and others colours; or a mask that has no say has a value of no class.
         """
-        values = [_value(colour) for colour in self._colours]
+        values = [_value(colour) for colour in self._colours if colour not in self._others]
         if len(values) < 2:
             raise DataError(f"all pixels of all masks have the value {values[0]}; segmentation needs two classes")
         ordered: list[Any] = sorted(values, key=lambda value: (isinstance(value, str), value))
@@ -94,7 +101,10 @@ class MaskClasses:
             )
         else:
             notes.append(f"mask values {_listed(ordered)} are classes 0 to {len(ordered) - 1}")
-        self._final = np.array([ordered.index(value) for value in values], np.uint8)
+        for colour, file in self._others.items():
+            if (value := _value(colour)) not in ordered:
+                raise DataError(f"the mask {file} has the value {value}; the classes are {_listed(ordered)}")
+        self._final = np.array([ordered.index(_value(colour)) for colour in self._colours], np.uint8)
         self._index[self._colours] = self._final
         return class_names or tuple(map(str, ordered)), notes
 

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -63,6 +64,8 @@ class MaskForm(FileForm[MaskPair, MaskHeader]):
     """Whether masks that fit their images both before and after these are turned are for the images before."""
     classes: MaskClasses
     """The number of each value."""
+    others: frozenset[MaskPair] = frozenset()
+    """Files that have no say in what the classes are."""
     dtype = "uint8"
 
     @classmethod
@@ -74,7 +77,8 @@ class MaskForm(FileForm[MaskPair, MaskHeader]):
         """The indices of a mask's values, and its header."""
         header = _header(file, read_header(Path(file.mask)))
         orientation = header.image.orientation if self._is_stored(header) else None
-        return self.classes.encode(*read_labels(Path(file.mask), self.shape, orientation)), header
+        colours, palette = read_labels(Path(file.mask), self.shape, orientation)
+        return self.classes.encode(colours, palette, file.mask if file in self.others else ""), header
 
     def changes(self, headers: Counter[MaskHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
         """Notes on images and masks that are turned and resized."""
@@ -125,7 +129,8 @@ class MaskFolder(FolderSource[MaskPair]):
         stored = sum(header.fits_stored and not header.fits_shown for header in turned)
         shown = sum(header.fits_shown and not header.fits_stored for header in turned)
         damaged = tuple(pair for pair in pairs.damaged if pair.image not in seen.damaged)
-        masks = MaskForm(images.shape[:2], stored > shown, MaskClasses())
+        others = frozenset(self.splits["validation"].files).difference(every) if self.options.keeps_split else ()
+        masks = MaskForm(images.shape[:2], stored > shown, MaskClasses(), frozenset(others))
         return (seen, images), (replace(pairs, damaged=damaged), masks)
 
     def files_of(self, examples: SplitFiles[MaskPair]) -> Sequence[Sequence[Any]]:
@@ -150,10 +155,15 @@ class MaskFolder(FolderSource[MaskPair]):
 
     def finish(self, splits: Mapping[str, Split], progress: Progress) -> tuple[str, ...]:
         """Number the classes, which are only known after all masks were decoded."""
-        masks, classes = [split.targets for split in splits.values()], self.looks[1][1].classes
+        masks, form = [split.targets for split in splits.values()], self.looks[1][1]
+        classes = form.classes
         for each in masks:
             if isinstance(each, FileArray):
                 each.read_through(progress)
+        if self.options.keeps_split and (replaced := self._own_splits.get("validation")):
+            for pair in replaced.files:  # their values are classes, too
+                with suppress(DataError):  # it was left out of the training
+                    form.read(pair)
         class_names, notes = classes.finish(_class_names(self.root))
         self.notes += notes
         for each in masks:

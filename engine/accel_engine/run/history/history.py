@@ -149,6 +149,11 @@ class History:
         number = bisect_right(self.parts, step, key=lambda part: part.started.step)
         return self.parts[number - 1] if number else None
 
+    def loop_start(self, steps: int) -> int:
+        """The first step of the part of the last step, unless it is a ``fit``, which has epochs; else 0."""
+        part = self.part_at(steps - 1)
+        return part.started.step if part and not (part.built and part.built.epochs) else 0
+
     @property
     def resumed_at(self) -> int:
         """The step that the latest engine continued from; 0 if it started the run."""

@@ -253,7 +253,7 @@ def summarize(directory: Path) -> RunSummary:
             history = stored_history(database, *_KINDS)
             ended, validated = history.ended, history.validated
             steps = database.chunk_from_end()[1]
-            first = _loop_start(history, steps)
+            first = history.loop_start(steps)
             of_epoch = any(each.step > first for each in history.ended_epochs)
             metrics = history.metrics | (ended.metrics if ended else {})
             if not (of_epoch or info.bench):
@@ -322,12 +322,6 @@ def _monitor(history: History, info: RunInfo, metrics: Mapping[str, float]) -> s
     validated = [name.removeprefix(VALIDATION_PREFIX) for name in metrics if name.startswith(VALIDATION_PREFIX)]
     trained = [name for name in metrics if not name.startswith(VALIDATION_PREFIX)]
     return choose_monitor(wanted or info.monitor, trained, validated, task)
-
-
-def _loop_start(history: History, steps: int) -> int:
-    """The first step of the part that took the last one, if it is no ``fit``, which has epochs; else 0."""
-    part = history.part_at(steps - 1)
-    return part.started.step if part and not (part.built and part.built.epochs) else 0
 
 
 def _best(

@@ -272,6 +272,19 @@ def test_test_images_without_masks_are_left_out(tmp_path: Path) -> None:
     ]
 
 
+def test_other_masks_for_a_trained_model_have_no_say_in_its_classes(tmp_path: Path) -> None:
+    own, other, alike = make(tmp_path / "a/train", (0, 255)).parent, tmp_path / "b", tmp_path / "c"
+    make(own / "val", (0, 7, 255))
+    make(other, (0, 128, 255))
+    make(alike, (0, 255))
+    kept = load(own, validation_data=str(alike), keeps_split=True)
+    assert kept.class_names == load(own).class_names == ("0", "7", "255")
+    assert isinstance(kept.validation, dataset_module.Split)
+    assert np.unique(kept.validation.targets).tolist() == [0, 2]
+    with pytest.raises(DataError, match=r"b/masks/\d.png has the value 128; the classes are 0, 7, 255"):
+        load(own, validation_data=str(other), keeps_split=True)
+
+
 def test_other_images_for_a_trained_model_are_read_as_its_own(tmp_path: Path) -> None:
     own, other = make(tmp_path / "own"), make(tmp_path / "other", count=30)
     for file in [*(other / "images").iterdir(), *(other / "masks").iterdir()]:
