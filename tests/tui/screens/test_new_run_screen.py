@@ -718,6 +718,19 @@ async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
         await shows(pilot, "The terminal is 80x10")
 
 
+async def test_panels_are_named_in_the_border_after_a_resize_of_the_covered_form() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "1 Data", "2 Plan", "3 What will happen")
+        for size, is_single in ((SMALL, True), (WIDE, False)):
+            await pilot.press("question_mark")
+            await until(pilot, lambda: not isinstance(pilot.app.screen, NewRunScreen), "the help")
+            await pilot.resize_terminal(*size)
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
+            await pilot.pause()
+            assert [bool(panel.tabs) for panel in screen_of(pilot).form.panels] == [is_single] * 3
+
+
 async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:
     async with StubApp().run_test(size=(60, 16)) as pilot:
         await shows(pilot, "Start")
