@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
         try:
             with urllib.request.urlopen(f"{url}/readyz", timeout=SECONDS, context=trusting) as answer:  # noqa: S310
                 print(answer.read(200).decode("utf-8", "replace"))  # noqa: T201
-            return 0
+                return 0
         except OSError as error:
             problem = error
             if not isinstance(error, ConnectionError):  # a server with TLS closes connections without
