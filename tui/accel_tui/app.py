@@ -26,7 +26,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
-from accel_tui.app_protocol import AppProtocol, Screens, errors_shown
+from accel_tui.app_protocol import AppProtocol, Screens, errors_shown, tell_why_not
 from accel_tui.appearance.theme import DARK, THEMES, counterpart, measure_colours
 from accel_tui.device_sampling import DeviceSampling, MakeSampler
 from accel_tui.palette import KeyCommands
@@ -219,7 +219,11 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     @on(RunLauncher.Started)
     def _open_started(self, event: RunLauncher.Started) -> None:
-        self.open_screen(Screens.RUN, event.directory)
+        """Open the run, unless the user has gone on to something else meanwhile."""
+        if event.asked_on.is_active:
+            self.open_screen(Screens.RUN, event.directory)
+        else:
+            self.notify(f"{event.directory.name}: r lists it", title="Started")
 
     @on(DeviceSampling.Detected)
     def _set_inventory(self, event: DeviceSampling.Detected) -> None:
@@ -261,14 +265,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         active = self.screen.active_bindings.get(event.key)
         if active and not active.enabled:
             event.prevent_default()  # no other binding of the key instead
-            why_not = getattr(active.node, "why_not", None)
-            reason = why_not(active.binding.action) if why_not else ""
-            self.notify(
-                reason or "That is not possible now.",
-                title=active.binding.description or active.tooltip,
-                severity="warning",
-                timeout=4,
-            )
+            tell_why_not(self, active)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer no key that opens the screen that is shown."""

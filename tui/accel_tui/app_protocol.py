@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from textual.binding import ActiveBinding
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 
@@ -123,6 +124,19 @@ def errors_shown(node: MessagePump, title: str = "") -> Iterator[None]:
         yield
     except AccelError as error:
         node.app.notify(str(error), title=title, severity="error", markup=False)
+
+
+def tell_why_not(node: MessagePump, active: ActiveBinding) -> None:
+    """Say why a key does nothing that is shown dimmed."""
+    why_not = getattr(active.node, "why_not", None)
+    reason = why_not(active.binding.action) if why_not else ""
+    node.app.notify(
+        reason or "That is not possible now.",
+        title=active.binding.description or active.tooltip,
+        severity="warning",
+        timeout=4,
+        markup=False,
+    )
 
 
 def settings_of(node: MessagePump) -> Settings:

@@ -11,6 +11,7 @@ from typing import Any
 
 from textual.app import App
 from textual.message import Message
+from textual.screen import Screen
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, EngineMissingError
@@ -55,6 +56,8 @@ class RunLauncher:
         """An engine has taken a run."""
 
         directory: Path
+        asked_on: Screen[Any]
+        """The screen on which the user started it."""
 
     def __init__(self, app: App[None], make_engine: MakeEngine) -> None:
         self._app = app
@@ -103,16 +106,24 @@ class RunLauncher:
             problem = str(error)
         self._set(replace(self._state, is_starting=False, problem=printable(problem)))
 
-    def start_run(self, plan: Plan, devices: Sequence[Device] | None) -> None:
-        """Create a run, and hand it to an engine."""
-        if self._begin():
-            self._work(self._hand_over(asyncio.to_thread(_prepare_run, plan, devices)))
+    def start_run(self, plan: Plan, devices: Sequence[Device] | None, asked_on: Screen[Any] | None = None) -> None:
+        """Create a run, and hand it to an engine.
 
-    async def start_elsewhere(self, prepare: Callable[[], Path | str]) -> None:
+        Args:
+            plan: The plan.
+            devices: The devices of the machine; ``None`` if they are not known.
+            asked_on: The screen on which the user started it; the one that is shown if omitted.
+        """
+        if self._begin():
+            prepared = asyncio.to_thread(_prepare_run, plan, devices)
+            self._work(self._hand_over(prepared, asked_on or self._app.screen))
+
+    async def start_elsewhere(self, prepare: Callable[[], Path | str], asked_on: Screen[Any]) -> None:
         """Start a run on another machine.
 
         Args:
             prepare: Starts it, in a thread; returns its directory, or what its place calls a run that is not here.
+            asked_on: The screen on which the user started it.
         """
         if not self._begin():
             return
@@ -123,7 +134,7 @@ class RunLauncher:
             problem = str(error)
         else:
             if isinstance(started, Path):
-                self._app.post_message(self.Started(started))
+                self._app.post_message(self.Started(started, asked_on))
             else:
                 self._app.notify(started, title="Taken", markup=False)
         self._set(replace(self._state, is_starting=False, problem=printable(problem)))
@@ -136,7 +147,8 @@ class RunLauncher:
             epochs: Number of epochs in total; as in the run's plan if omitted.
         """
         if self._begin():
-            self._work(self._hand_over(asyncio.to_thread(_prepare_continuation, directory, epochs)))
+            prepared = asyncio.to_thread(_prepare_continuation, directory, epochs)
+            self._work(self._hand_over(prepared, self._app.screen))
 
     def restart_with_less_memory(self, directory: Path) -> None:
         """Start the engine of a lost run again if memory was the reason, and its plan can take less."""
@@ -186,7 +198,7 @@ class RunLauncher:
     def _work(self, work: Coroutine[Any, Any, None]) -> None:
         self._app.run_worker(work, exit_on_error=False, group="start")
 
-    async def _hand_over(self, prepared: Awaitable[Path]) -> None:
+    async def _hand_over(self, prepared: Awaitable[Path], asked_on: Screen[Any]) -> None:
         engine, self._engine = self._engine, None
         self._set(replace(self._state, ready_engine=None))
         try:
@@ -200,7 +212,7 @@ class RunLauncher:
             raise
         else:
             self._set(replace(self._state, is_starting=False))
-            self._app.post_message(self.Started(directory))
+            self._app.post_message(self.Started(directory, asked_on))
 
     def _failed(self, problem: str, engine: WarmEngine | None) -> None:
         if engine and (self._engine or engine.state is EngineState.HANDED_OVER):

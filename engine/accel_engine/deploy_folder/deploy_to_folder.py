@@ -84,7 +84,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
         options: How the model is exported.
         folder: What is written, and where.
         ask: Asks engines.
-        tell: Takes what is going on.
+        tell: Takes what is going on; if it raises, nothing is written.
 
     Raises:
         AccelError: The folder cannot be written, or its server does not answer as the trained model does.
@@ -111,6 +111,7 @@ def deploy_to_folder(run: Path, options: DeployOptions, folder: FolderOptions, a
         else:
             write_serving_folder(written, servable, facts, folder)
         (written / "MODEL_CARD.md").write_text(model_card(facts), "utf-8")
+        tell(DeployStep("writing the folder"))  # the last one that may end it
     return WrittenFolder(path, folder.target, facts, tuple(notes))
 
 

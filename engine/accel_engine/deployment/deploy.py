@@ -162,7 +162,7 @@ class Deployer:
             name: The deployment.
             run: The run of the model.
             options: Its format, checkpoint and device count; without a device, that of the deployment is taken, and
-                without both the format of its current version.
+                without both the format of its current version. The sizes of batches are always that version's.
 
         Raises:
             UsageError: There is no such deployment, or its server runs on another device.
@@ -183,9 +183,11 @@ class Deployer:
                 options = replace(options, format=before.version.format)
             options = replace(options, device=options.device or before.device)
             with self._version(before, run, options) as (deployment, export):
+                folder = deployment.folder(deployment.current)
+                with suppress(UsageError):  # the version before may be damaged
+                    _write_batches(folder, read_service(before.folder(before.current)).batch_sizes)
                 if runs:
                     self._tell(DeployStep(f"starting version {deployment.current} beside"))
-                    folder = deployment.folder(deployment.current)
                     with self._beside(deployment, folder) as (beside, process, seconds):
                         self._checked(beside, folder)
                         known = Sizing(format=deployment.version.format, threads=deployment.threads)
@@ -288,14 +290,15 @@ class Deployer:
             place = tried / best.format
             served = replace(before, threads=best.threads, environment=exports[best.format].device.environment)
             for largest in other_batches(best):
-                _write_batches(place, largest)
+                _write_batches(place, batch_sizes_to(largest))
                 try:
                     self._measure(served, best.format, place, options, latency)
                 except AccelError as error:  # such as memory that does not hold the batch
                     self._check_cancelled()
                     self._tell(DeployStep(f"batches of {largest} cannot be measured: {error}"))
             best = choose(self._sizings, latency, problems)
-            _write_batches(place, best.largest_batch)
+            if best.largest_batch is not None:
+                _write_batches(place, batch_sizes_to(best.largest_batch))
             write_sizing(place, best)
             (tried / best.format).replace(folder)
         finally:
@@ -325,7 +328,7 @@ class Deployer:
             DeployError: The work is cancelled.
         """
         if self._is_cancelled():
-            raise DeployError("ended before all was measured")
+            raise DeployError("ended before all was measured and checked")
 
     def _started(self, deployment: Deployment) -> tuple[Service, OutputComparison, ServiceLoad]:
         """Start the server of a deployment, whose link is set, and check it; it is ended if it is not right."""
@@ -346,7 +349,7 @@ class Deployer:
         """Check the answers of a server to the examples of the folder that it serves, and how fast they come.
 
         Raises:
-            DeployError: The answers are not the trained model's.
+            DeployError: The answers are not the trained model's, or the user has cancelled the work meanwhile.
         """
         self._tell(DeployStep("checking its answers"))
         service = read_service(folder)
@@ -355,7 +358,9 @@ class Deployer:
         found = compare_outputs(service, expected, runtime.run(inputs))
         if found.problem:
             raise DeployError(f"the server does not answer as the trained model: {found.problem}")
-        return service, found, measured_load(runtime, inputs, 1, LOAD_SECONDS)
+        load = measured_load(runtime, inputs, 1, LOAD_SECONDS)
+        self._check_cancelled()
+        return service, found, load
 
     @contextmanager
     def _beside(self, deployment: Deployment, folder: Path) -> Iterator[tuple[Deployment, psutil.Process, float]]:
@@ -416,10 +421,9 @@ class Deployer:
             serve_version(before, before.current)
 
 
-def _write_batches(folder: Path, largest: int | None) -> None:
-    """Let the server of a folder make batches up to a size."""
-    if largest is not None:
-        write_service(folder, replace(read_service(folder), batch_sizes=batch_sizes_to(largest)))
+def _write_batches(folder: Path, sizes: tuple[int, ...]) -> None:
+    """Let the server of a folder make batches of these sizes."""
+    write_service(folder, replace(read_service(folder), batch_sizes=sizes))
 
 
 def check_deploy(run: Path, options: DeployOptions) -> None:

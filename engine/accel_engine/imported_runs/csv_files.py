@@ -191,7 +191,9 @@ class _Table:
             self.run.notes.append(f"no column has the step ({names}, or --step COLUMN): the rows are numbered from 0")
             return rows
         steps = self._columns[self._step].values.astype(np.int64)
-        if self._step.lower() == "batch" and (np.diff(steps) < 0).any():
+        falls = np.diff(steps) < 0
+        # A run that goes back does not reach a later epoch by that.
+        if falls.any() and (self._step.lower() == "batch" or (falls & (np.diff(epochs) > 0)).any()):
             self.run.notes.append(f"the column {self._step!r} starts again in each epoch: the rows are numbered from 0")
             return rows
         return steps

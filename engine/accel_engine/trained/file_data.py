@@ -11,6 +11,7 @@ import numpy.typing as npt
 from accel_engine import data
 from accel_engine.data.data_options import ColumnFormat, DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, LazyArray, LazyRows, Split, take_rows
+from accel_engine.data.roles import WEIGHT_NAMES
 from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.data.standardization_model import dtype_of_units, units_of_model
 from accel_engine.data.structure import flatten, map_structure, named_leaves
@@ -68,7 +69,8 @@ def _with_columns(path: Path, model: keras.Model, columns: dict[str, str], plan:
     """A table with the raw columns that a model takes as inputs."""
     header = read_cells(path, skip_invalid=True, limit=1).table.column_names
     known = {*columns, *categories(model)} - {NUMBERS, JOINED_CATEGORIES}
-    others = [] if NUMBERS in columns else [name for name in header if input_key(name) not in known]
+    free = [name for name in header if input_key(name) not in known and name not in WEIGHT_NAMES]
+    others = [] if NUMBERS in columns else free
     if len(others) > 1:  # a date is taken in parts, such as time_hour
         others = [name for name in others if not any(key.startswith(f"{input_key(name)}_") for key in known)]
     notes = list[str]()

@@ -16,7 +16,13 @@ from accel_engine.errors import ModelError
 from accel_engine.keras_support.losses import Loss, takes_scores
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.training.core.task import SEVERAL_OUTPUTS, Task, probabilities_of
-from accel_engine.training.evaluation.reports.choice import loss_of_output, named_outputs, output_task, target_index
+from accel_engine.training.evaluation.reports.choice import (
+    loss_of_output,
+    named_outputs,
+    names_of_output,
+    output_task,
+    target_index,
+)
 from accel_engine.training.reporting.data_formats import standardization
 
 OF_PARTS = ("sequence", "segmentation")
@@ -114,14 +120,14 @@ def _forms(
             own = Task(found, logits=takes_scores(part), binary=units == 1)
         single = len(leaves) == 1
         width = 2 if own.binary else units
-        classes = form.class_names if single or len(form.class_names) == width else form.target_classes.get(name, ())
+        classes, columns = names_of_output(form, "" if single else name, tuple(leaf.shape))
         if own.name in OF_PARTS and not classes and len(form.vocabulary) == width:
             classes = form.vocabulary
         yield OutputForm(
             "" if single else name or f"output {index}",
             own,
             (*classes, *map(str, range(len(classes), width))) if own.name in (*OF_CLASSES, *OF_PARTS) else (),
-            form.target_names if single else (name,) if name in form.target_names else (),
+            columns,
             standardization(form.target_units) if single else None,
             _whole(target),
         )

@@ -175,6 +175,13 @@ def test_an_update_keeps_the_format_and_a_new_deployment_does_not(deployer: Depl
     assert deployer.deploy(RUN, DeployOptions(name="small")).deployment.version.format == "onnx"
 
 
+def test_an_update_keeps_the_sizes_of_batches(deployer: Deployer) -> None:
+    deployment = deployer.deploy(RUN, DeployOptions(name="small", format="onnx")).deployment
+    folder = deployment.folder(1)
+    write_service(folder, replace(read_service(folder), batch_sizes=(1, 2)))  # as --target-latency may choose
+    assert deployer.update("small", RUN, DeployOptions()).service.batch_sizes == (1, 2)
+
+
 def test_an_update_keeps_the_device_of_a_running_server(deployer: Deployer, engine: Engine) -> None:
     deployer.deploy(RUN, DeployOptions(name="small", device="gpu:0"))
     assert engine.wanted == "gpu:0"
@@ -213,16 +220,35 @@ def test_a_model_that_cannot_be_served_leaves_nothing(deployer: Deployer, engine
     assert all_deployments() == ([], [])
 
 
-def test_a_cancelled_deployment_leaves_nothing(engine: Engine, deployer: Deployer) -> None:
+@pytest.mark.parametrize("last", ["starting the server", "checking its answers"])
+def test_a_cancelled_deployment_leaves_nothing(engine: Engine, deployer: Deployer, last: str) -> None:
     steps: list[str] = []
 
     def tell(step: DeployStep) -> None:
         steps.append(step.words)
 
-    cancelled = Deployer(engine, tell, lambda: "starting the server" in steps)
-    with pytest.raises(DeployError, match="ended before the server was ready"):
+    cancelled = Deployer(engine, tell, lambda: last in steps)
+    with pytest.raises(DeployError, match="ended before"):
         cancelled.deploy(RUN, DeployOptions(name="small", format="onnx"))
     assert all_deployments() == ([], [])
+
+
+def test_a_cancelled_update_changes_nothing(engine: Engine, deployer: Deployer) -> None:
+    deployment = deployer.deploy(RUN, DeployOptions(name="small", format="onnx")).deployment
+    steps: list[str] = []
+
+    def tell(step: DeployStep) -> None:
+        steps.append(step.words)
+
+    engine.scale = 2.0
+    for checks in (1, 2):  # beside, and after it took over
+        steps.clear()
+        cancelled = Deployer(engine, tell, lambda checks=checks: steps.count("checking its answers") == checks)
+        with pytest.raises(DeployError, match="ended before"):
+            cancelled.update("small", RUN, DeployOptions())
+        assert ("version 2 takes over" in steps) == (checks == 2)
+        assert (read_deployment("small"), deployment.folder(2).exists()) == (deployment, False)
+        np.testing.assert_allclose(answers(deployment), probabilities(EXAMPLES["x"]), atol=1e-6)
 
 
 @pytest.mark.campaign

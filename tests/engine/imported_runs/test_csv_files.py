@@ -92,10 +92,17 @@ def test_named_columns(tmp_path: Path) -> None:
         read(tmp_path, "tick,loss\n0,1\n", step="tock")
 
 
-def test_batches_that_start_again_in_each_epoch_are_numbered(tmp_path: Path) -> None:
-    run = read(tmp_path, "epoch,batch,loss\n0,0,4\n0,1,3\n1,0,2\n1,1,1\n")
+@pytest.mark.parametrize("name", ["batch", "step", "iter"])
+def test_steps_that_start_again_in_each_epoch_are_numbered(tmp_path: Path, name: str) -> None:
+    run = read(tmp_path, f"epoch,{name},loss\n0,0,4\n0,1,3\n1,0,2\n1,1,1\n")
     assert values(run) == {"loss": [(0, 4), (1, 3), (2, 2), (3, 1)]}
     assert [(epoch.number, epoch.step) for epoch in run.epochs] == [(1, 2), (2, 4)]
+    assert run.notes == [f"the column {name!r} starts again in each epoch: the rows are numbered from 0"]
+
+
+def test_a_run_that_goes_back_to_an_earlier_epoch_keeps_its_steps(tmp_path: Path) -> None:
+    run = read(tmp_path, "epoch,step,loss\n0,0,4\n1,1,3\n0,0,2\n1,1,1\n")
+    assert values(run) == {"loss": [(0, 2), (1, 1)]}
 
 
 def test_fractions_of_epochs_are_a_series(tmp_path: Path) -> None:

@@ -82,3 +82,13 @@ def test_which_of_several_other_columns_is_the_target_is_said(trained, tmp_path)
     found = load_for(model, Plan(data=write(more, tmp_path / "more.csv"), split="none"), lambda *_: None)
     np.testing.assert_array_equal(found.train.targets, rows["ok"].to_numpy().astype(int))
     assert found.warnings == ("the model takes no column remark or ok: the last of them is taken as its target",)
+
+
+def test_sample_weights_are_not_taken_as_the_target(trained, tmp_path):
+    rows, model, _ = trained
+    weights = np.arange(ROWS, dtype=np.float32)
+    weighted = rows.append_column("sample_weight", [weights])
+    found = load_for(model, Plan(data=write(weighted, tmp_path / "weighted.csv"), split="none"), lambda *_: None)
+    np.testing.assert_array_equal(found.train.targets, rows["ok"].to_numpy().astype(int))
+    np.testing.assert_array_equal(found.train.weights, weights)
+    assert found.warnings == ()

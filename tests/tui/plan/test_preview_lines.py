@@ -52,6 +52,11 @@ def test_the_range_of_a_column_is_exact_and_of_all_rows(tmp_path: Path) -> None:
     assert price.endswith(" 0 to 747.5")
 
 
+def test_names_of_wide_characters_are_whole_where_there_is_room(tmp_path: Path) -> None:
+    (tmp_path / "houses.csv").write_text(HOUSES.replace("area", "日本語の列"))
+    assert "日本語の列 number" in text_of(lines_of(str(tmp_path / "houses.csv")))
+
+
 def test_before_it_is_read_the_preview_has_what_headers_tell(tmp_path: Path) -> None:
     (tmp_path / "houses.csv").write_text(HOUSES)
     text = text_of(lines_of(str(tmp_path / "houses.csv"), read=False))

@@ -112,7 +112,7 @@ def test_fits_of_one_recorder_may_have_epochs_of_other_lengths(script: RunState)
 
 
 def test_the_steps_of_a_loop_are_no_epoch(script: RunState) -> None:
-    loop = after(script, model_built(epochs=0, steps_per_epoch=100), chunks=(steps(0, 25),))
+    loop = after(script, part(1), model_built(epochs=0, steps_per_epoch=100), chunks=(steps(0, 25),))
     assert (loop.epoch_of(5), loop.steps_per_epoch, loop.total_steps) == (None, None, 100)
     ends = [EpochEnded(time=0.0, epoch=each, step=10 * each, metrics={}, seconds=1.0) for each in (1, 2)]
     loop = after(loop, *ends)

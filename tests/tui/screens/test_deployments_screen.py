@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 from textual.widgets import Input
 
 from accel_engine.deploy_folder import deploy_to_folder
+from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deployment.deploy import Deployed
+from accel_engine.deployment.deploy_options import DeployOptions
 from accel_engine.deployment.deployments import DeployError, Deployment
 from accel_engine.deployment.status import SILENT
 from accel_engine.deployment.write_version import DeployStep
+from accel_engine.errors import AccelError
 from accel_engine.model_server.service import OutputComparison, ServedModelFile, Service, Tensor, UploadForm
 from accel_engine.requests.bench_service import BenchServiceRequest, ServiceLoads
 from accel_engine.requests.check_service import MeasuringService, ServiceLoad
@@ -24,6 +28,7 @@ from accel_tui.screens.deployment_bench_screen import DeploymentBenchScreen
 from accel_tui.screens.deployments_screen import DeploymentsScreen
 from accel_tui.screens.job import Job
 from accel_tui.widgets.plan.picker import Picker
+from engine.deploy_folder.servables import facts_of, service_of
 from tui.fake_engine import FakeEngine
 from tui.stand_in_deployments import Reader, deployed, make
 from tui.stand_ins import BareApp, begun, hides, shows, until
@@ -212,6 +217,23 @@ async def test_a_folder_is_written_from_the_form_and_replaced_after_a_question(
         await pilot.press("r")
         await shows(pilot, "the folder cannot be written")
     assert asked == [(engine.directory, "", None, "~/service", "kubernetes", "digits:1", True)]
+
+
+def test_a_folder_is_not_written_once_the_user_has_ended_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, path = Job(lambda: None), tmp_path / "service"
+
+    def prove(*_: Any) -> None:
+        job.cancel()
+
+    monkeypatch.setattr(deploy_to_folder, "_exported", lambda *_: (SimpleNamespace(notes=()), None))
+    for name in ("check_folder_deploy", "read_service", "_evaluated"):
+        monkeypatch.setattr(deploy_to_folder, name, lambda *_: None)
+    monkeypatch.setattr(deploy_to_folder, "read_facts", lambda *_: facts_of(service_of()))
+    monkeypatch.setattr(deploy_to_folder, "write_server_folder", prove)
+    monkeypatch.setattr(deploy_to_folder, "model_card", lambda _: "card")
+    with pytest.raises(AccelError, match="ended before the folder was written"):
+        DeployScreen(tmp_path).run(job, (DeployOptions(), FolderOptions(to=str(path))))
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_another_model_takes_over_a_deployment(digits: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from accel_engine.errors import RunError
@@ -30,7 +31,7 @@ from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from tui.example_reports import classification
 from tui.fake_engine import FakeEngine
 from tui.screens.run_app import opened_diagnostics
-from tui.stand_ins import StubApp, hides, more, shows, text_of, until
+from tui.stand_ins import BareApp, StubApp, hides, more, shows, text_of, until
 
 SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
 
@@ -102,6 +103,22 @@ async def test_cells_have_colours_that_a_click_tells_in_words(engine: FakeEngine
         assert ["30" in line for line in lines] == [False, True, False]
         await pilot.click(ConfusionMatrix, offset=(lines[1].index("30"), 4))
         await shows(pilot, "true name0, predicted name0: 30 of 30 (100%)")
+
+
+@pytest.mark.parametrize("names", [("猫", "犬", "鳥"), ("自動車", "飛行機", "トラック")])
+async def test_class_names_of_wide_characters_have_room(names: tuple[str, ...]) -> None:
+    counts = np.array([[30, 1, 2], [3, 30, 4], [5, 6, 30]])
+    async with BareApp().run_test(size=WIDE) as pilot:
+        await pilot.app.screen.mount(matrix := ConfusionMatrix())
+        matrix.confusion = Confusion(names, counts)
+        await shows(pilot, "accuracy", f"{names[2]} as {names[1]}  ")
+        heads, *lines = [matrix.render_line(line).text for line in range(1, matrix.size.height - 1)]
+        assert all(name in heads for name in names)
+        assert "recall" in heads
+        rows = [line for line in lines if "%" in line[:80] and not line.startswith("true")]
+        assert [line.split()[0] for line in rows] == [*names]
+        ends = {cell_len(line[: line.index("%") + 1]) for line in rows}
+        assert len(ends) == 1  # the shares are below each other
 
 
 async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> None:

@@ -1,5 +1,6 @@
 """The screen of hosts, on readings of stand-ins for hosts."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -155,6 +156,23 @@ async def test_a_host_is_checked(hosts: StandInHosts, monkeypatch: pytest.Monkey
         await shows(pilot, "gpu1: connected in 0.5 s", "keras 0.1 (here ", "gpu.driver: the driver is old. Update it.")
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.screen is screen, "the screen of hosts")
+
+
+async def test_a_check_that_ends_late_opens_nothing_over_another_screen(
+    hosts: StandInHosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end = threading.Event()
+    found = CheckedLink(0.5, 0.01, {"keras": "0.1"}, "", ())
+    monkeypatch.setattr(hosts_screen, "check_host", lambda _: may_end.wait() and found)
+    async with BareApp().run_test(size=(120, 40), notifications=True) as pilot:
+        screen = await opened(pilot)
+        screen.query_one(HostsTable).go_to_host("gpu1")
+        await pilot.press("V", "r")
+        await until(pilot, lambda: pilot.app.screen is not screen, "the list of runs")
+        shown = pilot.app.screen
+        may_end.set()
+        await shows(pilot, "gpu1: connected in 0.5 s")
+        assert pilot.app.screen is shown
 
 
 async def test_without_hosts_it_says_how_to_add_one() -> None:

@@ -16,11 +16,12 @@ from accel_engine.data_profile.described_data import describe_loaded
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.process import engine_process, warm_engine
+from accel_engine.process import engine_process, start_run, warm_engine
 from accel_engine.process.engine_process import Installation
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.run import RunReader, list_runs
+from accel_engine.run_queue import free_devices
 from accel_tui.app_protocol import Screens
 from accel_tui.plan import data_places
 from accel_tui.plan.data_places import Listing, list_folder
@@ -29,6 +30,8 @@ from accel_tui.plan.data_text import SurveyError, SurveySubject, survey_form
 from accel_tui.plan.form_groups import FIRST
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.runs_screen import RunsScreen
+from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan import summary_panel
 from accel_tui.widgets.plan.data_list import DataList
@@ -38,7 +41,7 @@ from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.summary_panel import Subject, SummaryPanel
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import GIB, StubApp, StubEngine, hides, more, shows, text_of, until
+from tui.stand_ins import GIB, StubApp, StubEngine, begun, hides, more, shows, text_of, until
 
 SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
 
@@ -118,6 +121,19 @@ async def test_letters_are_keys_until_a_field_is_in_use() -> None:
         await shows(pilot, "s Start", "esc leaves it", "Name of the run")
         await pilot.press("escape", "t")
         assert pilot.app.theme == "accel-light"
+
+
+async def test_a_click_on_a_key_starts_and_is_no_text_of_the_field_that_is_edited() -> None:
+    app = StubApp()
+    async with app.run_test(size=WIDE) as pilot:
+        await shows(pilot, "engine: ready")
+        await fill(pilot, "epochs", "3")
+        bar = screen_of(pilot).query_one(KeyBar)
+        await pilot.click(KeyBar, offset=(bar.render().plain.index("s Start"), 0))
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run's screen")
+        (run,) = list_runs()
+        assert run.info
+        assert run.info.plan_values["epochs"] == 3
 
 
 async def test_enter_on_start_asks_before_it_starts_a_training() -> None:
@@ -414,6 +430,39 @@ async def test_a_second_press_starts_no_second_run() -> None:
         assert len(list_runs()) == 1
 
 
+async def test_a_run_that_starts_late_does_not_take_the_screen_that_was_opened_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    may_go_on, prepare = threading.Event(), start_run.prepare_run
+    monkeypatch.setattr(start_run, "prepare_run", lambda *given: may_go_on.wait() and prepare(*given))
+    app = StubApp()
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await shows(pilot, "engine: ready")
+        await pilot.press("s", "r")
+        await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the list")
+        may_go_on.set()
+        await shows(pilot, "r lists it")
+        assert isinstance(app.screen, RunsScreen)
+
+
+async def test_a_question_that_would_come_late_is_not_asked_over_another_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    may_go_on = threading.Event()
+    monkeypatch.setattr(free_devices, "busy_runs", lambda *_: may_go_on.wait() and ("m8w3",))
+    app = StubApp()
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await begun(pilot)
+        await pilot.press("s", "r")
+        await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the list")
+        may_go_on.set()
+        await shows(pilot, "There is a question first")
+        assert isinstance(app.screen, RunsScreen)
+        assert not list_runs()
+        await pilot.press("escape", "s")
+        await shows(pilot, "Start beside another run?")
+
+
 async def test_a_run_that_cannot_be_made_says_why(home: Path) -> None:
     home.write_text("a file is in the way")
     app = StubApp()
@@ -667,6 +716,19 @@ async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
         await shows(pilot, "Start", "1,437 + 360")
         await pilot.resize_terminal(80, 10)
         await shows(pilot, "The terminal is 80x10")
+
+
+async def test_panels_are_named_in_the_border_after_a_resize_of_the_covered_form() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "1 Data", "2 Plan", "3 What will happen")
+        for size, is_single in ((SMALL, True), (WIDE, False)):
+            await pilot.press("question_mark")
+            await until(pilot, lambda: not isinstance(pilot.app.screen, NewRunScreen), "the help")
+            await pilot.resize_terminal(*size)
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
+            await pilot.pause()
+            assert [bool(panel.tabs) for panel in screen_of(pilot).form.panels] == [is_single] * 3
 
 
 async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:

@@ -10,6 +10,7 @@ from textual.widgets import Button
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Outcome, Phase
+from accel_engine.run import RunReader
 from accel_engine.run.store.database import SCHEMA_VERSION, RunDatabase
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.chart.chart import Chart
@@ -21,7 +22,7 @@ from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_events import RunEvents
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.run_app import SMALL, WIDE, RunApp, app_of, opened, screen_of, told
-from tui.stand_ins import more, shows, text_of, until
+from tui.stand_ins import hides, more, shows, text_of, until
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -34,6 +35,20 @@ async def test_a_device_is_named_once_it_is_known_though_the_run_has_ended(engin
         await shows(pilot, "Finished", "cpu:0")
         app.inventory = Inventory((Device("cpu:0", "cpu", "Found late"),))
         await shows(pilot, "Found late")
+
+
+async def test_a_host_that_does_not_answer_is_told_until_it_does(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = ["gpubox does not answer"]
+    monkeypatch.setattr(RunReader, "link_problem", property(lambda _: problems[-1]))
+    engine.train(50)
+    async with opened(engine.directory, WIDE) as pilot:
+        await shows(pilot, "gpubox does not answer", "step 50/400")
+        engine.train(50)
+        await shows(pilot, "gpubox does not answer", "step 100/400")
+        problems.append("")
+        await hides(pilot, "gpubox")
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE, *more((200, 50))])

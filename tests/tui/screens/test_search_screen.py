@@ -1,5 +1,6 @@
 """The screens of searches, on a study that a script has made, whose commands nobody or the test obeys."""
 
+import threading
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -25,6 +26,7 @@ from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.screens.search_screen import SearchScreen
 from accel_tui.screens.searches_screen import SearchesScreen
 from accel_tui.study_state import study_follower
@@ -291,3 +293,23 @@ async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.Monke
         assert given == set()
         assert (options.trials, options.within, options.direction) == (40, "2h", "maximize")
         assert [each.name for each in options.parameters] == ["batch_size", "learning_rate"]
+
+
+async def test_a_search_that_starts_late_does_not_take_the_screen_that_was_opened_meanwhile(
+    home: Path, monkeypatch: pytest.MonkeyPatch, study: Path
+) -> None:
+    may_go_on = threading.Event()
+    monkeypatch.setattr(new_study, "start_study", lambda *_: may_go_on.wait() and study)
+    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+        await shows(pilot, "Start")
+        screen_form(pilot).set("batch_size", "32,64,128")
+        await shows(pilot, "1 parameter")
+        await pilot.press("S")
+        await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen), "the questions")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
+        may_go_on.set()
+        await shows(pilot, "Search started")
+        assert isinstance(pilot.app.screen, RunsScreen)

@@ -67,5 +67,6 @@ async def test_a_click_is_as_good_as_a_key_where_the_key_works(app: Keys) -> Non
         await pilot.click(KeyBar, offset=(20, 0))
         await pilot.click(KeyBar, offset=(58, 0))
         assert app.count == 1
+        assert [each.title for each in app._notifications] == ["Forbidden"]
         await pilot.hover(KeyBar, offset=(4, 0))
         assert app.query_one(KeyBar).tooltip == "Count one more"

@@ -1,5 +1,6 @@
 """A field with a list of choices."""
 
+from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from accel_tui.plan.form import FieldChoice
@@ -43,6 +44,15 @@ async def test_enter_opens_the_list_at_its_first_choice() -> None:
     async with app.run_test() as pilot:
         await pilot.press("enter", "enter")
         assert app.picker.value == "price"
+
+
+async def test_notes_stand_below_each_other_beside_names_of_wide_characters() -> None:
+    app = PickerApp("")
+    async with app.run_test() as pilot:
+        app.picker.choices = (FieldChoice("price", "a number"), FieldChoice("面積", "another"))
+        await pilot.press("enter")
+        shown = [str(option.prompt) for option in app.picker.listed.options]
+        assert [cell_len(text[: text.index("a")]) for text in shown] == [8, 8]
 
 
 async def test_enter_completes_what_was_typed() -> None:

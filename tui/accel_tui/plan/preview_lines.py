@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from accel_engine.data import DatasetEntry
@@ -75,7 +76,7 @@ def _columns(entry: DatasetEntry, picture: DataPicture, width: int) -> Iterator[
     if entry.kind in ("images", "audio", "tokens", "text") and not _is_table(entry):
         return
     values = {each.name: each for each in picture.columns}
-    name = min(max((len(column.name) for column in entry.columns), default=0), max(width // 4, 8))
+    name = min(max((cell_len(printable_line(column.name)) for column in entry.columns), default=0), max(width // 4, 8))
     for column in entry.columns[:MAX_COLUMNS]:
         is_table = _is_table(entry)
         known = values.get(column.name)
@@ -127,7 +128,7 @@ def _classes(entry: DatasetEntry, width: int) -> Iterator[Content]:
     if len(counts) > _CLASSES and max(counts) <= 2 * min(counts):  # balanced
         yield Content.styled(sparkline(counts, min(len(counts), width), 0, max(counts)), "$primary")
         return
-    room = min(max((len(name) for name in names), default=1), max(width // 3, 6))
+    room = min(max(map(cell_len, names), default=1), max(width // 3, 6))
     for name, count, bar in share_bars(names, counts, max(width - room - 8, 4), _CLASSES):
         text = f" {numbers.count(count):>6} " if count else " " * 8
         yield Content.assemble((fit(name, room), ""), (text, "$text-muted"), (bar, "$primary"))

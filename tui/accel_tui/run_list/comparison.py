@@ -9,6 +9,7 @@ from typing import Any
 from accel_engine.hosts.carried_files import carried_name
 from accel_engine.plan import DEFAULTS, PATH_FIELDS
 from accel_engine.plan.monitor import is_better_lower
+from accel_engine.plan.task_choices import LOSS_ALIASES
 from accel_engine.run import RunInfo, RunSummary
 from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.run.store.steps import THROUGHPUT
@@ -31,6 +32,9 @@ NO_VALUE = "—"
 
 _UNKNOWN: Any = object()
 """The value of a field that is not known of a run."""
+
+LOSS_SERIES = frozenset({"loss", f"{VALIDATION_PREFIX}loss"})
+"""The series whose values depend on the loss function."""
 
 _TITLES = frozenset({"name"})  # shown as column titles
 
@@ -100,6 +104,12 @@ class ComparedRun:
         return max(self.run.seconds, self.state.elapsed(self.state.step_rate.ended) or 0.0)
 
     @property
+    def loss_function(self) -> str | None:
+        """Keras' name of the loss that it is trained with; ``None`` if unknown."""
+        name = self.state.built.loss if self.state.built else ""
+        return LOSS_ALIASES.get(name, name) or None
+
+    @property
     def devices(self) -> str:
         """Its devices, e.g. ``2 x NVIDIA H100``."""
         if self.state.devices is None:
@@ -137,7 +147,7 @@ class Comparison:
     equal: Mapping[str, Any]
     """The equal fields that are not at their default, by name."""
     at_default: Mapping[str, Any]
-    """The fields at their default in all runs, by name; empty if no run has an engine."""
+    """The fields that are known to be at their default in all runs, by name; empty if one has no engine."""
 
     @property
     def defaults(self) -> int:
@@ -182,7 +192,7 @@ def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
     else:  # scripts have no defaults
         columns = {name: values for name, values in columns.items() if not _EMPTY.issuperset(values)}
         defaults = dict.fromkeys(columns, _UNKNOWN)
-    # A field that is not known counts as its default.
+    # A field that is not known is no difference to its default, but is not said to be at it.
     known = {
         name: {defaults[name] if each is _UNKNOWN else each for each in values} for name, values in columns.items()
     }
@@ -194,7 +204,7 @@ def compare_runs(runs: Sequence[ComparedRun]) -> Comparison:
         tuple(_results(runs)),
         tuple(differing),
         equal,
-        {name: value for name, value in equal_fields.items() if name not in equal},
+        {name: value for name, value in equal_fields.items() if name not in equal and _UNKNOWN not in columns[name]},
     )
 
 
@@ -251,6 +261,11 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
         yield from _figures(runs)
         return
     yield _row("steps", [compared.run.steps for compared in runs], "{:,}".format)
+    if have_several_losses(functions := [compared.loss_function for compared in runs]):
+        yield _row("loss function", functions, str)
+    examples = [built.validation_examples if (built := compared.state.built) else None for compared in runs]
+    if len({*examples} - {None}) > 1:
+        yield _row("validation examples", examples, "{:,}".format)
     for name in dict.fromkeys(name for compared in runs for name in compared.run.metrics or {}):
         yield _metric_row(runs, name)
     baselines = [compared.run.baseline for compared in runs]
@@ -271,6 +286,11 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     yield _row("devices", [compared.devices or None for compared in runs], str)
 
 
+def have_several_losses(functions: Iterable[str | None]) -> bool:
+    """Whether the known ones of some loss functions differ: then none of their values is the best."""
+    return len({*functions} - {None}) > 1
+
+
 def kinds_of_value(runs: Sequence[ComparedRun], series: str) -> str:
     """The kind of the values of training of a series, such as ``last epoch``; empty if no run has one."""
     return " or ".join(dict.fromkeys(each.kind_of_value for each in runs if series in (each.run.metrics or {})))
@@ -278,7 +298,13 @@ def kinds_of_value(runs: Sequence[ComparedRun], series: str) -> str:
 
 def _metric_row(runs: Sequence[ComparedRun], name: str) -> ComparedRow:
     """The row of a metric; its values of training say what they are where the runs differ in that."""
-    lower = is_better_lower(name)
+    modes = {
+        each.run.info.plan_values.get("monitor_mode") for each in runs if each.run.info and each.run.monitor == name
+    }
+    lowers = {is_better_lower(name, mode) for mode in modes or {None}}
+    lower = lowers.pop() if len(lowers) == 1 else None  # runs may disagree
+    if name in LOSS_SERIES and have_several_losses(each.loss_function for each in runs):
+        lower = None
     row = _row(
         name.replace("validation_", "val ").replace("_", " "),
         [(each.run.metrics or {}).get(name) for each in runs],

@@ -73,7 +73,7 @@ class RunFollower(Follower[RunState]):
         self._wakeup.set()
 
     def _follow(self, reader: RunReader) -> None:
-        problem = is_lost = ""
+        problem = ""
         state = after = RunState()
         last_status_check = -STATUS_SECONDS
         loaded: VisibleSteps | None = None
@@ -87,9 +87,8 @@ class RunFollower(Follower[RunState]):
                 started_or_ended = (after.started, after.ended) != (state.started, state.ended)
                 if started_or_ended or time.monotonic() - last_status_check >= STATUS_SECONDS:
                     last_status_check = time.monotonic()
-                    if (lost := reader.link_problem) != is_lost:
-                        is_lost = lost
-                        self.tell(Unreadable(lost) if lost else NewState())
+                    if (lost := reader.link_problem) != after.link_problem:
+                        after = replace(after, link_problem=lost)
                     info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)
@@ -112,7 +111,7 @@ class RunFollower(Follower[RunState]):
                     after = replace(after, device_curves=curves)
                 if problem:
                     problem = ""
-                    self.tell(Unreadable(is_lost) if is_lost else NewState())
+                    self.tell(NewState())
                 if after is not state:
                     state = after
                     self.put(state)

@@ -60,6 +60,8 @@ class RunState(History):
     """How its last steps spent their time; ``None`` before that is measured."""
     waits: str = ""
     """Why a queued run waits, in words."""
+    link_problem: str = ""
+    """Why its host does not answer, so that there is no news of it; empty for a run of this machine."""
 
     @property
     def is_queued(self) -> bool:

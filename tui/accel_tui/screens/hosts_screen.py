@@ -317,6 +317,9 @@ class HostsScreen(AskingScreen):
             return
         self.app.clear_notifications()
         first, *rest = host_check_lines(name, found)
+        if not self.is_active:
+            self.notify(first, title="Checked", markup=False)
+            return
         await self.ask(
             QuestionScreen(printable(first), printable("\n".join([*rest, "", *problem_lines(found)])), (CLOSE,))
         )

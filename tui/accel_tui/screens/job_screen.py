@@ -317,6 +317,10 @@ class JobScreen(WorkingScreen):
                 form.show_problem(error if isinstance(error, UsageError) else str(error))
             return
         question = self.question(prepared)
+        if question and not self.is_active:  # it would come over another screen
+            self._is_checking = False
+            self.app.notify("There is a question first: start it again.", title=self._heading, severity="warning")
+            return
         may_start = question is None or await ask_user(self, question) not in (None, CANCEL.id)
         self._is_checking = False
         if may_start:

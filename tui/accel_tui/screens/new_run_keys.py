@@ -174,6 +174,9 @@ async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device]
     busy = await launcher.busy_runs(plan, machine)
     if busy is None:
         return
+    if (busy or asks) and not screen.is_active:  # the question would come over another screen
+        screen.app.notify("There is a question first: start it again.", title="Not started", severity="warning")
+        return
     chosen: str | None = _START.id
     if busy:
         trains = f"Run {busy[0]} trains" if len(busy) == 1 else f"{', '.join(busy)} train"
@@ -187,7 +190,7 @@ async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device]
         detail = f"{plan.model} on {plan.data}, {numbers.counted(plan.epochs, 'epoch')}. The key s starts at once."
         chosen = await ask_user(screen, QuestionScreen("Start training?", printable(detail), (_START, CANCEL)))
     if chosen == _START.id:
-        launcher.start_run(plan, machine)
+        launcher.start_run(plan, machine, screen)
     elif chosen == _QUEUE.id:
         await launcher.queue_run(plan, machine)
 
@@ -255,7 +258,7 @@ async def _start_elsewhere(screen: Screen[None], where: "Where", plan: Plan, *, 
 
         return start_elsewhere(where, plan, warn, queued=queued)
 
-    await app_of(screen).launcher.start_elsewhere(start)
+    await app_of(screen).launcher.start_elsewhere(start, screen)
 
 
 async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
@@ -309,7 +312,10 @@ async def ask_to_search(
     with errors_shown(screen, "The search was not started"):
         fixed = {*given} - {each.name for each in parameters}
         directory = await asyncio.to_thread(_start_search, plan, fixed, options, where)
-        open_screen(screen, Screens.SEARCH, directory)
+        if screen.is_active:
+            open_screen(screen, Screens.SEARCH, directory)
+        else:
+            screen.app.notify(f"{directory.name}: S lists it", title="Search started", markup=False)
 
 
 def _start_search(plan: Plan, given: Collection[str], options: SearchOptions, where: "Where | None") -> Path:

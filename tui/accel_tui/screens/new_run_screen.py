@@ -203,8 +203,12 @@ class NewRunScreen(DirtyRegionScreen):
 
     def on_resize(self) -> None:
         """Show one panel at a time where three have no room; cut the message below Start where it ends."""
-        self.form.show_tabs(self.has_class("-narrow"))
+        self._show_tabs()
+        self.call_after_refresh(self._show_tabs)  # a screen that was covered gets its class only after this
         self.call_after_refresh(self._show_status)
+
+    def _show_tabs(self) -> None:
+        self.form.show_tabs(self.has_class("-narrow"))
 
     def watch_launch(self) -> None:
         """Update the status line and disable Start while the run is starting."""

@@ -84,7 +84,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
     """The latest state of the run."""
 
     problem: reactive[str] = reactive("", repaint=False, init=False)
-    """Why the run cannot be read."""
+    """Why the run cannot be read, or why its host does not answer."""
 
     findings: reactive[tuple[Finding, ...]] = reactive((), repaint=False, init=False)
     """Advice on the run."""
@@ -100,6 +100,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self._evidence = evidence
         self._advice = AdviceFollower(directory, partial(is_covered, self))
         self._follower = RunFollower(directory)
+        self._read_problem = ""
 
     def compose(self) -> ComposeResult:
         self._follower.start(self.app)  # reads the run while the widgets are made
@@ -142,13 +143,17 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         async for news in self._follower.news(self.app):
             if is_being_removed(self):
                 return  # its widgets are, too
-            self.problem = news.problem if isinstance(news, Unreadable) else ""
-            if self.problem:
+            self._read_problem = news.problem if isinstance(news, Unreadable) else ""
+            self._update_problem()
+            if self._read_problem:
                 continue
             if self.is_active:
                 self._update_state()
             else:
                 self.set_timer(COVERED_SECONDS if is_covered(self) else BEHIND_SECONDS, self._update_state)
+
+    def _update_problem(self) -> None:
+        self.problem = self._read_problem or self.state.link_problem
 
     def _update_times(self) -> None:
         """Update elapsed times while the run has no news."""
@@ -181,6 +186,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
 
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Update the widgets, and notify of warnings, answers and the end."""
+        self._update_problem()
         for view in self._views:
             view.set_state(state)
         self.query_one(LogView).set_state(state)

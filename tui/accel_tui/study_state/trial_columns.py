@@ -2,6 +2,8 @@
 
 import math
 
+from rich.cells import cell_len
+
 from accel_engine.search.definition import Parameter
 from accel_engine.search.trial import Trial
 from accel_engine.words import numbers
@@ -72,7 +74,7 @@ def _objective(state: StudyState, name: str, drop_priority: int, *, descending: 
 
 def _parameter(parameter: Parameter, drop_priority: int) -> Column[Trial]:
     name, title = parameter.name, field_labels.label(parameter.name)[:_WIDEST]
-    widest = max((len(parameter_text(choice)) for choice in parameter.choices), default=9)
+    widest = max((cell_len(parameter_text(choice)) for choice in parameter.choices), default=9)
 
     def key(trial: Trial) -> SortKey | None:
         value = trial.values.get(name)
@@ -82,7 +84,7 @@ def _parameter(parameter: Parameter, drop_priority: int) -> Column[Trial]:
 
     return Column(
         title,
-        min(max(len(title), widest), _WIDEST),
+        min(max(cell_len(title), widest), _WIDEST),
         lambda trial, _: parameter_text(trial.values[name]) if name in trial.values else "",
         key,
         right=not parameter.choices or all(isinstance(each, int | float) for each in parameter.choices),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.events import Click
 from textual.geometry import Size
@@ -50,7 +51,7 @@ def lay_out(views: Sequence[HostView], width: int, height: int) -> HeatMapLayout
         width: Cells.
         height: Lines, with the header.
     """
-    name = min(max((len(view.title) for view in views), default=0) + 3, width // 2)
+    name = min(max((cell_len(view.title) for view in views), default=0) + 3, width // 2)
     devices = max((len(view.reading.devices) for view in views), default=1) or 1
     room = max(width - name, 1)
     cell = next((each for each in range(_WIDEST, _SMALL - 1, -1) if each * devices <= room + 1), _SMALLEST)

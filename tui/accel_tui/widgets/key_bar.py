@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import ActiveBinding
 from textual.content import Content
 from textual.events import Click, MouseMove
 from textual.geometry import Size
@@ -16,6 +17,7 @@ from textual.widget import Widget
 from accel_engine.text import printable_line
 from accel_engine.version import __version__
 from accel_engine.words import numbers
+from accel_tui.app_protocol import tell_why_not
 
 DROP_ORDER = (
     "open_searches",
@@ -69,8 +71,8 @@ SHORT_LABELS = {"learning_rate": "LR"}
 class ActiveKey:
     """A key that is active now."""
 
-    key: str
-    """Textual's name of the key."""
+    active: ActiveBinding
+    """The binding, and the node that owns it."""
     action: str
     """The action without its namespace."""
     label: Content
@@ -78,11 +80,15 @@ class ActiveKey:
     tooltip: str
     """The action in a sentence."""
     is_enabled: bool
-    """Whether it can be used; else it is dimmed."""
+    """Whether the key can be used; else it is dimmed. A click can be where letters are text."""
 
     def dimmed(self) -> "ActiveKey":
         """The same while letters are text: what is not a single letter still works."""
-        return replace(self, label=self.label.stylize("dim"), is_enabled=False) if len(self.key) == 1 else self
+        return (
+            replace(self, label=self.label.stylize("dim"), is_enabled=False)
+            if len(self.active.binding.key) == 1
+            else self
+        )
 
 
 class KeyBar(Widget):
@@ -132,8 +138,17 @@ class KeyBar(Widget):
         return keys
 
     def on_click(self, event: Click) -> None:
-        if key := self._key_at(event.x):
-            self.app.simulate_key(key.key)
+        """Run the key's action: the key itself would be text in a field."""
+        key = self._key_at(event.x)
+        if key is None:
+            return
+        active = key.active
+
+        async def do() -> None:
+            if not await self.app.run_action(active.binding.action, active.node) and not active.enabled:
+                tell_why_not(self, active)
+
+        self.app.call_later(do)
 
     def on_mouse_move(self, event: MouseMove) -> None:
         key = self._key_at(event.x)
@@ -173,7 +188,7 @@ class KeyBar(Widget):
                     (f" {self.app.get_key_display(binding)} ", f"$footer-key-foreground bold{style}"),
                     (f"{words} ", f"$footer-description-foreground{style}"),
                 )
-                yield ActiveKey(binding.key, action, label, active.tooltip, is_enabled=active.enabled)
+                yield ActiveKey(active, action, label, active.tooltip, is_enabled=active.enabled)
 
 
 class RunsBadge(Widget):

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
@@ -117,7 +118,7 @@ class QueueTimeline(Widget):
         line, x = Content(""), 0
         for place, (first, last, planned) in enumerate(blocks):
             text = f" {_texts(planned, height)[y]} " if last - first >= _NAMED else ""
-            text = fit(text if len(text) <= last - first else text.removesuffix("left "), last - first)
+            text = fit(text if cell_len(text) <= last - first else text.removesuffix("left "), last - first)
             line = Content.assemble(line, " " * (first - x), (self._framed(text, planned), self._style(planned, place)))
             x = last
         return line.pad_right(max(room - x, 0))
@@ -149,13 +150,13 @@ def _names(slivers: Sequence[_Block], room: int) -> str:
     for first, _, planned in slivers:
         takes = f" {numbers.duration(planned.end - (planned.start or 0.0))}" if planned.end is not None else ""
         name = f"{printable_line(_name(planned))}{takes}"
-        at = first if first + len(name) < room else max(first - len(name), 0)
-        if at < len(line) + bool(line):
+        at = first if first + cell_len(name) < room else max(first - cell_len(name), 0)
+        if at < cell_len(line) + bool(line):
             left += 1
         else:
-            line = line.ljust(at) + (f"└{name}" if at == first else f"{name}┘")
+            line = fit(line, at) + (f"└{name}" if at == first else f"{name}┘")
     more = f"  and {left} more" if left else ""
-    return line + more if len(line) + len(more) <= room else line
+    return line + more if cell_len(line) + len(more) <= room else line
 
 
 def _order(device: str) -> tuple[bool, int, str]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from rich.cells import cell_len, set_cell_size
 from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
@@ -78,9 +79,11 @@ class ConfusionLayout:
 
     def placed(self, text: str) -> str:
         """Text in a cell: centred in a large cell, else right-aligned."""
-        if len(text) >= self.cell:
-            return text[: self.cell]
-        return f"{text:^{self.cell}}" if self.lines > 1 else f"{text:>{self.cell - 1}} "
+        room = self.cell - cell_len(text)
+        if room <= 0:
+            return set_cell_size(text, self.cell)
+        left = room // 2 if self.lines > 1 else room - 1
+        return f"{' ' * left}{text}{' ' * (room - left)}"
 
 
 def layout_for(names: tuple[str, ...], number: int, width: int, height: int) -> ConfusionLayout:
@@ -95,7 +98,7 @@ def layout_for(names: tuple[str, ...], number: int, width: int, height: int) -> 
         height: Lines of all classes.
     """
     classes = len(names)
-    name = min(max(map(len, names)), NAME_WIDTH, max(width // 4, 4)) + 1
+    name = min(max(map(cell_len, names)), NAME_WIDTH, max(width // 4, 4)) + 1
     available = width - name - _SHARE_WIDTH
     cell, lines = max(number, 3) + 1, 1
     if classes * cell > available >= classes * HEAT_WIDTH:
@@ -103,7 +106,7 @@ def layout_for(names: tuple[str, ...], number: int, width: int, height: int) -> 
     elif classes * cell <= available:
         widest = (available - LIST_WIDTH - 3) // classes
         lines = max(1, min(height // classes, (widest + 1) // 2, MAX_LINES))
-        cell = max(cell, min(widest, max(max(map(len, names)) + 1, 2 * lines + 1)))
+        cell = max(cell, min(widest, max(max(map(cell_len, names)) + 1, 2 * lines + 1)))
     columns, rows = max(1, min(classes, available // cell)), max(1, min(classes, height // lines))
     return ConfusionLayout(name, cell, columns, rows, lines)
 
@@ -261,7 +264,7 @@ class ConfusionMatrix(TextPage):
         """The lines of a class; the middle one has the text."""
         counts = confusion.counts[row]
         total = int(counts.sum())
-        name = f"{shorten(confusion.names[row], shown.name - 1):>{shown.name - 1}} "
+        name = f"{fit(confusion.names[row], shown.name - 1, right=True)} "
         here = counts[columns.start : columns.stop].tolist()
         label = Segment(name, self.style_for("head" if row == self.cursor[0] else "faint"))
         cells = [
@@ -312,7 +315,7 @@ class ConfusionMatrix(TextPage):
         yield self.line(("Most confused" if pairs else "No errors", "head"))
         if not pairs:
             return
-        longest = max(len(pair_name(confusion, pair)) for pair in pairs)
+        longest = max(cell_len(pair_name(confusion, pair)) for pair in pairs)
         name_width = max(min(longest, width - 14), 8)
         room = min(width - name_width - 14, _WIDEST_BAR)
         for pair in pairs:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -136,7 +137,7 @@ class RegressionPlots(PlotPage):
             )
             lines.append(self.line((words, "title"), (f" after step {self.step:,}", "faint")))
         shown = range(len(report.names)) if self.size.height - len(report.names) >= _ROOM else [self._shown]
-        name_width = min(max(len(name) for name in report.names), 24) if several else 0
+        name_width = min(max(map(cell_len, report.names)), 24) if several else 0
         for index in shown:
             name = fit(report.names[index], name_width) + "  " if several else ""
             figures = (

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
+from rich.cells import cell_len
 from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
@@ -214,7 +215,7 @@ class ExampleText(ScrollPage):
         """Each token above its predicted label, and the true one where that is wrong."""
         columns = []
         for word, label, said in zip(words.tokens, true.tokens, predicted.tokens, strict=False):
-            needed = min(max(len(word), len(said), len(label) if label != said else 0), _LABELS)
+            needed = min(max(cell_len(word), cell_len(said), cell_len(label) if label != said else 0), _LABELS)
             columns.append((needed, word, label, said))
         start = 0
         while start < len(columns):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
@@ -12,6 +13,7 @@ from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import Column, SortKey, column_width
+from accel_tui.formatting.text import fit
 from accel_tui.widgets.diagnostics.table_page import TablePage
 from accel_tui.widgets.styled_text import TextSpan
 from accel_tui.widgets.table import Table
@@ -159,9 +161,9 @@ def _stages(table: LayerTable) -> Iterator[TextSpan]:
         )
         for stage in table.stages
     ]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
-        texts = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
+        texts = [fit(text, width) for text, width in zip(line, widths, strict=True)]
         yield "\n" + "".join(texts[:2]), ""
         yield "".join(texts[2:]).rstrip(), "faint"
     divided = f"{table.micro_batches} micro-batches" if table.micro_batches > 1 else "the batch undivided"

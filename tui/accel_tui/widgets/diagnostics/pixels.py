@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from rich.cells import cell_len
 from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
@@ -245,7 +246,10 @@ def mask_legend(report: OutputReport, width: int, *, blocks: bool) -> list[_Lege
             sign, style = "██", Style(color=RichColor.from_rgb(*class_colour(index)))
         entry: list[_LegendSpan] = [(sign, style), (f" {name}   ", None)]
         more = f"and {len(report.names) - index} more"
-        if sum(len(text) for text, _ in [*spans, *entry]) + (len(more) if index + 1 < len(report.names) else 0) > width:
+        if (
+            sum(cell_len(text) for text, _ in [*spans, *entry]) + (len(more) if index + 1 < len(report.names) else 0)
+            > width
+        ):
             return [*spans, (more, None)]
         spans += entry
     return spans

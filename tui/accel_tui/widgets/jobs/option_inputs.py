@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -16,6 +17,7 @@ from textual.widgets.option_list import Option
 
 from accel_engine.text import printable_line
 from accel_engine.user_paths import user_path
+from accel_tui.formatting.text import fit
 from accel_tui.plan.form import FieldChoice
 from accel_tui.widgets.line_input import LineInput
 
@@ -137,7 +139,7 @@ class Checklist(OptionList):
         self._items = tuple(items)
         self.chosen = [item.possible for item in items] if chosen is None else list(chosen)
         """Whether each item is chosen."""
-        self._width = max((len(item.value) for item in items), default=0)
+        self._width = max((cell_len(item.value) for item in items), default=0)
         options = (Option(self._content(at), disabled=not item.possible) for at, item in enumerate(items))
         super().__init__(*options, compact=True)
 
@@ -149,7 +151,7 @@ class Checklist(OptionList):
     def _content(self, at: int) -> Content:
         item, mark = self._items[at], "[x]" if self.chosen[at] else "[ ]"
         style = "$text-muted" if item.possible else "$text-error"
-        return Content.assemble(f"{mark} {item.value:<{self._width}}  ", (item.note, style))
+        return Content.assemble(f"{mark} {fit(item.value, self._width)}  ", (item.note, style))
 
     @on(OptionList.OptionSelected)
     def _toggle(self, event: OptionList.OptionSelected) -> None:

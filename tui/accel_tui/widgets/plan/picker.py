@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
@@ -19,7 +20,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from accel_tui.formatting.text import shorten
+from accel_tui.formatting.text import fit, shorten
 from accel_tui.plan.form import FieldChoice
 from accel_tui.widgets.line_input import LineInput
 
@@ -354,7 +355,7 @@ class Picker(Widget):
             at: An option's id.
             is_typed: Whether the text was just typed: if it is empty, enter takes no choice in its place.
         """
-        width = max((len(choice.value or "auto") for choice in choices), default=0)
+        width = max((cell_len(choice.value or "auto") for choice in choices), default=0)
         room = self.app.size.width - 4
         options = [
             Option(_row(choice, width, room), id=f"={choice.value}", disabled=not choice.possible) for choice in choices
@@ -426,4 +427,4 @@ def _row(choice: FieldChoice, width: int, room: int) -> Content:
     styles = ("", "$text-muted") if choice.possible else ("$text-disabled", "$text-disabled italic")
     indent = "\n" + " " * (width + 3)
     note = indent.join(textwrap.wrap(choice.note, max(room - width - 4, 20)))
-    return Content.assemble((f" {name:<{width}}  ", styles[0]), (note + " ", styles[1]))
+    return Content.assemble((f" {fit(name, width)}  ", styles[0]), (note + " ", styles[1]))

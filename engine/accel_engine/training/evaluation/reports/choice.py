@@ -7,7 +7,7 @@ from typing import Any
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.structure import ArraySpec, Structure, flatten, named_leaves
 from accel_engine.keras_support.losses import Loss, loss_name, single_loss, takes_scores
-from accel_engine.run.diagnostics import CustomReport, ValidationReport
+from accel_engine.run.diagnostics import CustomReport, DataFormat, ValidationReport
 from accel_engine.training.core.task import INPUTS, SEVERAL_OUTPUTS, Task
 from accel_engine.training.evaluation.reports import classification
 from accel_engine.training.evaluation.reports.example_views import InputViews
@@ -74,6 +74,7 @@ def report_for(
     for index, (name, leaf) in enumerate(named_outputs(outputs, output_names)):
         own = loss_of_output(loss, name, index)
         target = target_index(dataset.spec.targets, name, index)
+        classes, columns = names_of_output(dataset, "" if len(leaves) == 1 else name, tuple(leaf.shape))
         output = ModelOutput(
             tuple(leaf.shape),
             views,
@@ -82,8 +83,8 @@ def report_for(
             index=index,
             target=target,
             name=name if len(leaves) > 1 else "",
-            class_names=dataset.class_names if len(leaves) == 1 or len(dataset.class_names) == leaf.shape[-1] else (),
-            target_names=dataset.target_names,
+            class_names=classes,
+            target_names=columns,
             units_of_targets=dataset.target_scaling if len(leaves) == 1 else None,
         )
         builders.append(_builder(task, dataset, output, shapes[index : index + 1], scale))
@@ -171,6 +172,23 @@ def _writes_text(dataset: Dataset, output: ModelOutput) -> bool:
     is_sequence = isinstance(inputs, ArraySpec) and len(inputs.shape) == 1 and "int" in inputs.dtype
     own = not dataset.class_names or dataset.class_names == dataset.vocabulary
     return is_sequence and own and 0 < len(dataset.vocabulary) <= output.units
+
+
+def names_of_output(
+    data: Dataset | DataFormat, name: str, shape: tuple[int | None, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of an output's classes, if it predicts classes, and of its numbers; empty where they are unknown.
+
+    Args:
+        data: Has the names.
+        name: The output's name; empty if it is the only one.
+        shape: Its shape, with the batch.
+    """
+    if not name:
+        return data.class_names, data.target_names
+    width = max(shape[-1] or 0 if len(shape) > 1 else 1, 2)  # a single unit is for the second of two classes
+    classes = data.class_names if len(data.class_names) == width else data.target_classes.get(name, ())
+    return classes, (name,) if name in data.target_names else ()
 
 
 def loss_of_output(loss: Loss, name: str, index: int) -> Loss:

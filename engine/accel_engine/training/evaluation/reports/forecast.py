@@ -49,13 +49,13 @@ class ForecastBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        true, predicted = self._restored(target), self._restored(output)
-        errors = predicted - true
+        true, predicted = self._by_step(target), self._by_step(output)
+        errors = self.output.errors(true, predicted)
         losses = example_losses(self.output.loss, target, output, tf.abs(errors))
         baseline = tf.zeros_like(errors)
         if self._has_past:
             last = tf.cast(tf.gather(flatten(batch.inputs)[0][:, -1], self._past, axis=-1), tf.float32)
-            baseline = self.output.restored(last)[:, tf.newaxis] - true
+            baseline = self.output.errors(true, last[:, tf.newaxis])
         weights = broadcast(mask, errors)
         finite = tf.math.is_finite(errors) & (weights > 0)
         sums = [
@@ -75,7 +75,7 @@ class ForecastBuilder(OutputReportBuilder):
         counts = np.where(counts == 0, np.nan, counts)
         targets = outputs = None
         if len(shown.rows) and shown.target is not None:
-            targets, outputs = (self._curves(self._restored(each).numpy()) for each in (shown.target, shown.output))
+            targets, outputs = (self._curves(self._by_step(each).numpy()) for each in (shown.target, shown.output))
         return ForecastReport(
             output=self.output.name,
             examples=len(values),
@@ -88,14 +88,13 @@ class ForecastBuilder(OutputReportBuilder):
             **self._with_past(shown).examples(targets, outputs),
         )
 
-    def _restored(self, values: Any) -> tf.Tensor:
-        """Targets or outputs in original units, float32 ``[batch, steps, series]``."""
-        shaped = tf.reshape(tf.cast(values, tf.float32), [-1, self._horizon, self._series])
-        return self.output.restored(shaped)
+    def _by_step(self, values: Any) -> tf.Tensor:
+        """Targets or outputs, float32 ``[batch, steps, series]``."""
+        return tf.reshape(tf.cast(values, tf.float32), [-1, self._horizon, self._series])
 
     def _curves(self, values: Array) -> list[View | None]:
         names = self._names if self._names == self.output.target_names else ()
-        return [curve_view(each, names) for each in values]
+        return [curve_view(self.output.restored(each), names) for each in values]
 
     def _with_past(self, shown: Shown) -> Shown:
         """The same with inputs whose first series are the forecast ones; without others if units are restored."""
@@ -106,7 +105,7 @@ class ForecastBuilder(OutputReportBuilder):
             order += [index for index in range(len(features)) if index not in self._past]
         windows = flatten(shown.batch.inputs)[0][:, :, order]
         names = [features[index] for index in order]
-        return replace(shown, inputs=[curve_view(np.asarray(self.output.restored(each)), names) for each in windows])
+        return replace(shown, inputs=[curve_view(self.output.restored(each), names) for each in windows])
 
 
 def horizon_and_series(shape: Sequence[int | None], names: Sequence[str]) -> tuple[int, int]:

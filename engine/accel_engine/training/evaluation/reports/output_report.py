@@ -58,17 +58,24 @@ class ModelOutput:
         """Its target among all; ``None`` if it has none."""
         return None if self.target is None or targets is None else flatten(targets)[self.target]
 
-    def restored(self, values: Any) -> Any:
-        """Targets or outputs in their original units.
+    def restored(self, values: Array) -> Array:
+        """Targets or outputs in their original units; float64, which keeps their digits, if they were standardised.
 
         Args:
-            values: ``[..., columns]``.
+            values: ``[..., columns]``; the first columns, or all.
+        """
+        units, columns = self.units_of_targets, values.shape[-1]
+        return values if units is None else values * units.scale[:columns] + units.mean[:columns]
+
+    def errors(self, targets: Any, outputs: Any) -> Any:
+        """Outputs minus targets in original units, without their mean, whose size would take digits of float32.
+
+        Args:
+            targets: Tensor ``[..., columns]``.
+            outputs: The same.
         """
         units = self.units_of_targets
-        if units is None:
-            return values
-        scale, mean = (np.asarray(each, np.float32) for each in (units.scale, units.mean))
-        return values * scale + mean
+        return outputs - targets if units is None else (outputs - targets) * units.scale.astype(np.float32)
 
     @property
     def units(self) -> int:

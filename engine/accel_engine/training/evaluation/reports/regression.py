@@ -42,8 +42,8 @@ class RegressionBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        true, predicted = (self.output.restored(flat_values(each)) for each in (target, output))
-        errors = predicted - true
+        true, predicted = flat_values(target), flat_values(output)
+        errors = self.output.errors(true, predicted)
         losses = example_losses(self.output.loss, target, output, tf.abs(errors))
         some = slice(self._shown)
         return tf.concat([losses[:, tf.newaxis], true[:, some], predicted[:, some]], 1), error_sums(errors, mask)
@@ -53,7 +53,8 @@ class RegressionBuilder(OutputReportBuilder):
     ) -> RegressionReport:
         """See :class:`OutputReportBuilder`."""
         finite = np.isfinite(values[:, 1:]).all(axis=1)
-        true, predicted = np.split(values[finite, 1:].astype(np.float64), 2, axis=1)
+        columns = np.split(values[finite, 1:].astype(np.float64), 2, axis=1)
+        true, predicted = map(self.output.restored, columns)
         chosen = np.sort(np.random.default_rng(SEED).permutation(len(true))[:MAX_REGRESSION_POINTS])
         residuals = predicted - true
         histograms = [_residual_histogram(each) for each in residuals.T]

@@ -216,3 +216,37 @@ def test_forecasts_and_regressions_have_original_units(numbers: np.random.Genera
     assert isinstance(numbers_report, RegressionReport)
     np.testing.assert_allclose(numbers_report.mae, [5.0] * 4, rtol=1e-5)
     np.testing.assert_allclose(numbers_report.points[0, :, 0], true[:, 0] * 5 + 10, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["table", "series"])
+def test_errors_of_standardised_targets_far_from_zero_keep_their_digits(
+    numbers: np.random.Generator, kind: str
+) -> None:
+    data, true = series_data(numbers, 4, ("T",))
+    data = replace(data, kind=kind, target_scaling=Standardization(np.array([1.2e9]), np.array([5.0])))
+    outputs = (true + numbers.normal(size=true.shape)).astype(np.float32)
+
+    (report,) = reports("regression", data, outputs, "mse")
+
+    errors = 5 * np.abs(outputs - true)
+    assert isinstance(report, ForecastReport | RegressionReport)
+    np.testing.assert_allclose(np.ravel(report.mae), errors.mean(0), rtol=1e-5)
+    assert report.mean_mae == pytest.approx(errors.mean(), rel=1e-5)
+    if isinstance(report, ForecastReport):
+        assert report.baseline is not None
+        assert isinstance(data.validation, Split)
+        past = data.validation.inputs[:, -1:, 1]
+        np.testing.assert_allclose(report.baseline[0], 5 * np.abs(past - true).mean(0), rtol=1e-5)
+    else:
+        r2 = 1 - ((outputs - true) ** 2).sum(0) / ((true - true.mean(0)) ** 2).sum(0)
+        np.testing.assert_allclose(report.r2, r2, rtol=1e-4)
+
+
+def test_more_standardised_targets_than_are_shown(numbers: np.random.Generator) -> None:
+    true = numbers.normal(size=(12, 9)).astype(np.float32)
+    scaling = Standardization(np.arange(9.0), np.arange(1.0, 10))
+    data = dataset(np.zeros((12, 3), np.float32), true, kind="table", target_scaling=scaling)
+    (report,) = reports("regression", data, true + 1, "mse")
+    assert isinstance(report, RegressionReport)
+    np.testing.assert_allclose(report.mae, np.arange(1.0, 9), rtol=1e-5)
+    np.testing.assert_allclose(report.points[:, 0, 0], true[0, :8] * np.arange(1, 9) + np.arange(8), rtol=1e-5)

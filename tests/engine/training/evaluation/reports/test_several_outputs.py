@@ -69,6 +69,29 @@ def test_a_report_for_each_output(numbers: np.random.Generator) -> None:
     np.testing.assert_array_equal(photo.pixels, inputs["photo"][worst.row])
 
 
+def test_each_of_several_outputs_has_the_names_of_its_own_target(numbers: np.random.Generator) -> None:
+    targets = {
+        "income": numbers.normal(size=(6, 1)).astype(np.float32),
+        "label": np.array([0, 1, 2] * 2, np.int32),
+        "paid": np.array([0, 1, 1] * 2, np.int32),
+    }
+    outputs = {
+        "income": numbers.normal(size=(6, 1)).astype(np.float32),
+        "label": softmax(numbers.normal(size=(6, 3)).astype(np.float32)),
+        "paid": numbers.random((6, 1)).astype(np.float32),
+    }
+    losses = {"income": "mse", "label": "sparse_categorical_crossentropy", "paid": "binary_crossentropy"}
+    classes = {"label": ("low", "mid", "high"), "paid": ("no", "yes")}
+    data = dataset(np.zeros((6, 3)), targets, target_names=("income", "label", "paid"), target_classes=classes)
+
+    income, label, paid = reports(SEVERAL_OUTPUTS, data, outputs, losses)
+
+    assert isinstance(income, RegressionReport)
+    assert isinstance(label, ClassificationReport)
+    assert isinstance(paid, ClassificationReport)
+    assert (income.names, label.names, paid.names) == (("income",), *classes.values())
+
+
 def test_outputs_in_a_list_are_named(numbers: np.random.Generator) -> None:
     targets = (np.zeros((5, 1), np.float32), np.ones((5, 2), np.float32))
     outputs = [np.ones((5, 1), np.float32), np.ones((5, 2), np.float32)]
