@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from accel_engine.data.array_checks import check_parts, finite_rows
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import OF_CLASSES, DataOptions
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.splits import split_rows, without_shares
@@ -130,7 +130,8 @@ def target_form(y: Known | None, x: Known | None, task: str, class_names: Sequen
     if class_names and task == "auto" and y is not None and y.dtype.kind in "bui" and y.shape[1:] in ((), (1,)):
         task = "classification"
     form = understand(y, x, task, name)
-    if class_names and form.classes > len(class_names):
+    is_vector = form.task in OF_CLASSES and not form.labels
+    if class_names and (form.classes > len(class_names) or (is_vector and form.classes < len(class_names))):
         raise DataError(f"{name} has {form.classes} classes, but there are {len(class_names)} class names")
     return replace(form, classes=len(class_names)) if class_names and form.classes else form
 
