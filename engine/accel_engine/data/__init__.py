@@ -4,6 +4,7 @@ The modules that describe or load a dataset are imported when they are needed. O
 """
 
 import re
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,8 +168,12 @@ def load(spec: str, options: DataOptions, progress: Progress = no_progress) -> "
         DataError: The data cannot be read, or is invalid.
     """
     dataset = _open(find(spec), options).load(progress)
+    class_weight = import_module("accel_engine.data.class_weight")
+    if not options.keeps_split:  # else the other examples are those of an evaluation
+        warnings = class_weight.unlearned_classes(dataset, options)
+        dataset = replace(dataset, warnings=(*dataset.warnings, *warnings))
     if options.class_weight:
-        dataset = import_module("accel_engine.data.class_weight").weighted(dataset, options)
+        dataset = class_weight.weighted(dataset, options)
     return dataset
 
 

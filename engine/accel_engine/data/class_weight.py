@@ -1,4 +1,7 @@
-"""Weights examples by their class, as ``class_weight`` of Keras' ``fit`` does; without TensorFlow."""
+"""Weights examples by their class, as ``class_weight`` of Keras' ``fit`` does, and warns of classes without any.
+
+Without TensorFlow.
+"""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -114,6 +117,35 @@ class WeightedStream:
         for batch in self.stream.read(epoch, position):
             own = _look_up(self.table, _indices(np.asarray(batch.targets)))
             yield batch._replace(weights=_multiplied(batch.weights, own))
+
+
+def unlearned_classes(dataset: Dataset, options: DataOptions) -> tuple[str, ...]:
+    """A warning on classes that only validation or test examples have; none for streams and labels on the disk."""
+    parts = [part for part in (dataset.train, dataset.validation, dataset.test) if part is not None]
+    task = dataset.task if options.task == "auto" else options.task
+    if task != "classification" or not _is_class(dataset.spec.targets, dataset):
+        return ()
+    labels = [part.targets for part in parts if isinstance(part, Split) and isinstance(part.targets, np.ndarray)]
+    return unlearned_warning(dataset.class_names, *map(_indices, labels)) if len(labels) == len(parts) else ()
+
+
+def unlearned_warning(
+    names: tuple[str, ...], train: npt.NDArray[np.integer[Any]], *others: npt.NDArray[np.integer[Any]]
+) -> tuple[str, ...]:
+    """A warning on the classes of some examples that no training example has; nothing if there are none.
+
+    Args:
+        names: The names of the classes; empty for their indices.
+        train: The classes of training examples.
+        others: Those of validation and test examples.
+    """
+    found = {int(label) for other in others for label in np.unique(other[~np.isin(other, train)])}
+    absent = sorted(label for label in found if 0 <= label < (len(names) or math.inf))
+    if not absent:
+        return ()
+    listed = numbers.listed((str(names[index] if names else index) for index in absent), _LISTED)
+    word, has, it = ("class", "has", "it") if len(absent) == 1 else ("classes", "have", "they")
+    return (f"{word} {listed} {has} no training examples, only others: {it} cannot be learned",)
 
 
 def _parse(values: tuple[str, ...]) -> dict[str, float] | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accel_engine import data
-from accel_engine.data.class_weight import check_class_weights, weighted
+from accel_engine.data.class_weight import check_class_weights, unlearned_classes, weighted
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.source import DatasetEntry
@@ -181,3 +181,13 @@ def test_a_file_is_surveyed_and_loaded_with_weights(tmp_path: Path) -> None:
     np.testing.assert_array_equal(train.weights, [0.5, 0.5, 0.5, 0.5, 2, 2])
     with pytest.raises(PlanError, match="did you mean eel"):
         data.survey(data.find(str(path)), given("eeel=2"))
+
+
+def test_classes_without_training_examples_are_named_by_name_or_index() -> None:
+    train, other = Split(X[:4], LABELS[:4]), Split(X, LABELS)
+    for names, named in ((CATS, "dog, eel"), ((), "1, 2")):
+        made = Dataset("mine", train, test=other, class_names=names, task="classification")
+        (warning,) = unlearned_classes(made, DataOptions())
+        assert warning == f"classes {named} have no training examples, only others: they cannot be learned"
+    assert not unlearned_classes(replace(made, train=other, test=train), DataOptions())
+    assert not unlearned_classes(made, DataOptions(task="regression"))

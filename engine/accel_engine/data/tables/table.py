@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
+from accel_engine.data.class_weight import unlearned_warning
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, LazyArray, Split, fits_in_memory
 from accel_engine.data.pixel_scaling import ValueRange
@@ -222,8 +223,12 @@ def _with_shapes(entry: DatasetEntry, table: _Table) -> DatasetEntry:
         if learned:
             features = len(learned.feature_names)
             inputs, entry = ArraySpec((features,), "float32"), replace(entry, shape=(features,))
+        absent: tuple[str, ...] = ()
+        if table.form.task == "classification":
+            absent = unlearned_warning(table.form.class_names, *(table.rows.targets[part] for part in parts))
         entry = replace(
             entry,
+            notes=(*entry.notes, *absent),
             examples=len(parts.train),
             validation_examples=None if table.options.validation_data else len(parts.validation),
             test_examples=len(parts.test),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from accel_engine.data import DataOptions, load
+from accel_engine.data import DataOptions, find, load, survey
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables import preprocessing
@@ -386,3 +386,14 @@ def test_sample_weights_that_are_no_numbers(file, weights):
     with pytest.raises(DataError, match=f"the column sample_weight has {weights[0]}, but .* --ignore sample_weight"):
         read(file, columns)
     assert read(file, columns, ignore=("sample_weight",)).feature_names == ("x",)
+
+
+def test_a_class_that_only_other_examples_have_is_named(file):
+    columns = {"x": list(range(40)), "level": ["low", "high"] * 20, "part": ["train"] * 30 + ["validation"] * 10}
+    usual = read(file, columns, target=("level",), split="column:part")
+    columns["level"][5:30:2] = ["mid"] * 13
+    columns["level"][1:5:2] = ["mid"] * 2
+    options = DataOptions(target=("level",), split="column:part")
+    words = "class high has no training examples, only others: it cannot be learned"
+    assert (usual.warnings, load(write(file, columns), options).warnings) == ((), (words,))
+    assert words in survey(find(str(file)), options).notes
