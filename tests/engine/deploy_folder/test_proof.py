@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -80,11 +81,11 @@ def test_a_folder_is_proved_though_one_example_as_json_is_a_large_request(tmp_pa
         assert 16 << 20 < (tmp_path / "clients" / each).stat().st_size <= largest_body(service)
 
 
-def servers_of(process: psutil.Process) -> list[psutil.Process]:
+def servers_of(folder: Path) -> list[psutil.Process]:
     found = []
-    for each in process.children(recursive=True):
+    for each in psutil.Process().children(recursive=True):  # also servers of other tests
         with suppress(psutil.Error):
-            found += [each] if "accel_engine.model_server" in each.cmdline() else []
+            found += [each] if {"accel_engine.model_server", str(folder / "model")} <= {*each.cmdline()} else []
     return found
 
 
@@ -97,8 +98,8 @@ def test_a_proof_that_is_interrupted_leaves_no_server(tmp_path, wait_until, numb
     this, servers = psutil.Process(), list[psutil.Process]()
 
     def interrupt() -> None:
-        wait_until(lambda: servers_of(this))
-        servers.extend(servers_of(this))
+        wait_until(lambda: servers_of(tmp_path))
+        servers.extend(servers_of(tmp_path))
         target = this if number == signal.SIGINT else servers[0].parent()
         target.send_signal(number)
 
