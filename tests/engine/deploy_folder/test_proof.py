@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -81,11 +80,11 @@ def test_a_folder_is_proved_though_one_example_as_json_is_a_large_request(tmp_pa
         assert 16 << 20 < (tmp_path / "clients" / each).stat().st_size <= largest_body(service)
 
 
-def servers_of(folder: Path) -> list[psutil.Process]:
+def servers_of(process: psutil.Process) -> list[psutil.Process]:
     found = []
-    for each in psutil.Process().children(recursive=True):  # also servers of other tests
+    for each in process.children(recursive=True):
         with suppress(psutil.Error):
-            found += [each] if {"accel_engine.model_server", str(folder / "model")} <= {*each.cmdline()} else []
+            found += [each] if "accel_engine.model_server" in each.cmdline() else []
     return found
 
 
@@ -96,10 +95,14 @@ def test_a_proof_that_is_interrupted_leaves_no_server(tmp_path, wait_until, numb
     shutil.copytree(FILES / "service", tmp_path, dirs_exist_ok=True)
     standalone.copy_server(tmp_path / "server")
     this, servers = psutil.Process(), list[psutil.Process]()
+    others = servers_of(this)  # of tests that share them
+
+    def new() -> list[psutil.Process]:
+        return [each for each in servers_of(this) if each not in others]
 
     def interrupt() -> None:
-        wait_until(lambda: servers_of(tmp_path))
-        servers.extend(servers_of(tmp_path))
+        wait_until(new)
+        servers.extend(new())
         target = this if number == signal.SIGINT else servers[0].parent()
         target.send_signal(number)
 
