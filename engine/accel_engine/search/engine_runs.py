@@ -93,6 +93,10 @@ class EngineRuns:
         infos = [each.info for each in list_runs() if each.info and each.info.study == study]
         return {info.id: info.trial for info in sorted(infos, key=lambda info: info.created)}
 
+    def exists(self, run: str) -> bool:
+        """Whether a run was not deleted."""
+        return (runs_directory() / run).is_dir()
+
     def start(self, run: str) -> str:
         """Start a run that waits; returns why it is held."""
         return self._starter.start(runs_directory() / run)

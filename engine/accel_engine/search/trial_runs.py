@@ -54,6 +54,9 @@ class TrialRuns(Protocol):
     def find(self, study: str) -> Mapping[str, int | None]:
         """The trials' numbers by the ids of a search's runs, oldest first; ``None`` for runs that confirm the best."""
 
+    def exists(self, run: str) -> bool:
+        """Whether a run was not deleted."""
+
     def start(self, run: str) -> str:
         """Start a run that waits when there is a device for it; returns why a user holds it, empty if none does.
 

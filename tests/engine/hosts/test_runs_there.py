@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.hosts import carried_files, host_requests
 from accel_engine.hosts.carried_files import THERE, carry
 from accel_engine.hosts.encoded_message import from_text, to_text
@@ -84,6 +84,18 @@ def test_names_that_the_program_knows_mean_no_file_here(
         assert carried_files.carried_value(link_to("gpu1"), name, value) == value
     Path("mine").mkdir()
     assert carried_files.carried_value(link_to("gpu1"), "data", "mine").endswith("/mine")
+
+
+def test_a_run_to_start_from_is_the_one_that_is_meant_here(far_writer: RunWriter) -> None:
+    """Test a run of the host, which its name there finds, one of this machine, and a run there for training here."""
+    there, link = far_writer.directory.name, link_to("gpu1")
+    for reference in (f"gpu1:{there}", "gpu1:last", there[:4]):
+        assert carried_files.carried_value(link, "initial_weights", reference) == there
+    create(Plan(name="here"))
+    with pytest.raises(UsageError, match=r"run .*-here is on this machine, not on gpu1: name one that is, as gpu1:RUN"):
+        carried_files.carried_value(link, "initial_weights", "last")
+    with pytest.raises(PlanError, match=rf"{there} are on gpu1: bring them here with accel-tui fetch gpu1:{there}"):
+        create(Plan(initial_weights=f"gpu1:{there}"))
 
 
 def test_no_file_is_written_or_read_outside(far_writer: RunWriter) -> None:
