@@ -95,10 +95,14 @@ def test_a_proof_that_is_interrupted_leaves_no_server(tmp_path, wait_until, numb
     shutil.copytree(FILES / "service", tmp_path, dirs_exist_ok=True)
     standalone.copy_server(tmp_path / "server")
     this, servers = psutil.Process(), list[psutil.Process]()
+    others = servers_of(this)  # of tests that share them
+
+    def new() -> list[psutil.Process]:
+        return [each for each in servers_of(this) if each not in others]
 
     def interrupt() -> None:
-        wait_until(lambda: servers_of(this))
-        servers.extend(servers_of(this))
+        wait_until(new)
+        servers.extend(new())
         target = this if number == signal.SIGINT else servers[0].parent()
         target.send_signal(number)
 

