@@ -122,6 +122,10 @@ class FunctionRuns:
         """Find nothing: no process was killed."""
         return {}
 
+    def exists(self, run: str) -> bool:
+        """No run is deleted."""
+        return run in self.plans
+
     def start(self, run: str) -> str:
         """Start a trial."""
         self.started.add(run)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,18 @@ def replacing(path: Path, temporary: Path | None = None) -> Iterator[Path]:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Link a file that is never changed, or copy it where the system has no links.
+
+    Raises:
+        OSError: The file cannot be read or written.
+    """
+    with suppress(OSError):
+        os.link(source, target)
+        return
+    shutil.copyfile(source, target)
 
 
 def private_directory(path: Path) -> None:

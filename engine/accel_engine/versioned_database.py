@@ -185,6 +185,18 @@ def use_wal(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA journal_mode = WAL").fetchone()
 
 
+def copy_database(path: Path, to: Path, title: str) -> None:
+    """Copy a file with all that was written to it, which others may write meanwhile.
+
+    Raises:
+        RunError: It cannot be read, or the copy cannot be written.
+    """
+    with database_errors(title, READING), closing(connect(path)) as source, closing(sqlite3.connect(to)) as copy:
+        source.backup(copy)
+        use_wal(copy)
+    to.chmod(0o600)
+
+
 class VersionedDatabase:
     """An open file; its methods may be called from one thread at a time.
 

@@ -83,7 +83,9 @@ def test_settings_are_compared_under_their_names() -> None:
     assert found.summary == "Equal: data loop.py, seed 1."
 
 
-@pytest.mark.parametrize("config", ["a text", ["a", {"b": 1}], 5, None, {"nested": {"a": [{}]}, "list": [[1], {}]}])
+@pytest.mark.parametrize(
+    "config", ["a text", ["a", {"b": 1}], 5, None, {"nested": {"a": [{}]}, "list": [[1], {}], "seed": [{}], "xla": {}}]
+)
 def test_settings_in_another_form_break_nothing(config: Any) -> None:
     info = info_of({**VALUES, "config": config})
     state = RunState(info=info)

@@ -9,20 +9,17 @@ import numpy.typing as npt
 
 from accel_engine.data.array_checks import check_parts, finite_rows
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import OF_CLASSES, DataOptions
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.splits import split_rows, without_shares
-from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization import precision_warnings
 from accel_engine.data.structure import ArraySpec, Batch, Structure, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, kind_text, number_scaling, standardized_change, understand
 from accel_engine.errors import DataError
-from accel_engine.words import numbers
 
 MIN_PIXELS = 8
 """Arrays ``[n, height, width]`` of bytes are images if both sides have at least this size."""
-
-_LISTED = 6
 
 NAMES = {
     "train": Batch("x_train", "y_train", "sample_weight_train"),
@@ -93,23 +90,8 @@ def make_dataset(
         value_range=values,
         notes=(*notes, *split_notes),
         changes=tuple(changes),
-        warnings=_precision_warnings(train.inputs, names["train"].inputs),
+        warnings=precision_warnings(named_leaves(train.inputs, names["train"].inputs)),
     )
-
-
-def _precision_warnings(inputs: Structure, name: str) -> tuple[str, ...]:
-    """A warning on columns of numbers whose digits float32 does not keep."""
-    lost: list[str] = []
-    for path, array in named_leaves(inputs, name):
-        if array.dtype == np.float64 and array.ndim in (1, 2):
-            columns = list(array.reshape(len(array), -1).T)
-            columns = [column[np.isfinite(column)] for column in columns]
-            flags = Standardization.of_columns(columns).lost_by_float32(columns)
-            lost += [f"{path}[:, {index}]" if array.ndim == 2 else path for index, flag in enumerate(flags) if flag]
-    if not lost:
-        return ()
-    shown = numbers.listed(lost, _LISTED)
-    return (f"float32 loses digits that tell examples apart in {shown}: subtract the mean, and divide by the scale",)
 
 
 def input_range(inputs: Structure, *, declared: bool = False, add_channels: bool = True) -> ValueRange:
@@ -148,7 +130,8 @@ def target_form(y: Known | None, x: Known | None, task: str, class_names: Sequen
     if class_names and task == "auto" and y is not None and y.dtype.kind in "bui" and y.shape[1:] in ((), (1,)):
         task = "classification"
     form = understand(y, x, task, name)
-    if class_names and form.classes > len(class_names):
+    is_vector = form.task in OF_CLASSES and not form.labels
+    if class_names and (form.classes > len(class_names) or (is_vector and form.classes < len(class_names))):
         raise DataError(f"{name} has {form.classes} classes, but there are {len(class_names)} class names")
     return replace(form, classes=len(class_names)) if class_names and form.classes else form
 

@@ -1,12 +1,14 @@
 """Standardises columns of numbers in float64 by statistics of the training data, and restores their units."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from accel_engine.words import numbers
 
 _CONSTANT = 8 * np.finfo(np.float64).eps
 """A standard deviation that is smaller, relative to the mean, is the rounding error of a constant column."""
@@ -19,6 +21,9 @@ _KEPT = 2.0**-22
 
 _MOST_DIGITS = 22
 """Powers of ten up to this one are exact in float64."""
+
+_LISTED = 6
+"""Columns that a warning names."""
 
 _SINGLE = 1e30
 """Columns of a scale above this, or below its inverse, leave the range of float32."""
@@ -67,6 +72,25 @@ class Standardization:
             not 1 / _SINGLE < scale < _SINGLE or _rounding(values) > _LOST * scale
             for values, scale in zip(columns, self.scale.tolist(), strict=True)
         ]
+
+
+def precision_warnings(arrays: Iterable[tuple[str, npt.NDArray[Any]]]) -> tuple[str, ...]:
+    """A warning on columns of float64 whose digits are lost where they become float32.
+
+    Args:
+        arrays: Arrays ``[examples]`` or ``[examples, columns]`` with their names; those of other types are left out.
+    """
+    lost: list[str] = []
+    for name, array in arrays:
+        if array.size and array.dtype == np.float64 and array.ndim in (1, 2):
+            columns = list(array.reshape(len(array), -1).T)
+            columns = [column[np.isfinite(column)] for column in columns]
+            flags = Standardization.of_columns(columns).lost_by_float32(columns)
+            lost += [f"{name}[:, {index}]" if array.ndim == 2 else name for index, flag in enumerate(flags) if flag]
+    if not lost:
+        return ()
+    shown = numbers.listed(lost, _LISTED)
+    return (f"float32 loses digits that tell examples apart in {shown}: subtract the mean, and divide by the scale",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def _plain(array: npt.NDArray[Any]) -> Any:
     if array.dtype.kind == "f" and array.dtype.itemsize < 8:
         # As short as it can be, so that what reads it gets the same number.
         array = array.astype(str).astype(np.float64)
-    return _finite(array.tolist())
+    return array.tolist() if array.dtype.kind in "biu" else _finite(array.tolist())
 
 
 def _finite(value: Any) -> Any:

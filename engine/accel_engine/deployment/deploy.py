@@ -51,7 +51,14 @@ from accel_engine.deployment.sizing import (
     read_sizing,
     write_sizing,
 )
-from accel_engine.deployment.write_version import Ask, DeployStep, Tell, automatic_formats, write_version
+from accel_engine.deployment.write_version import (
+    Ask,
+    DeployStep,
+    Tell,
+    automatic_formats,
+    changes_for_clients,
+    write_version,
+)
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.formats import format_named
@@ -182,10 +189,11 @@ class Deployer:
             if options.format == AUTO and not options.device:
                 options = replace(options, format=before.version.format)
             options = replace(options, device=options.device or before.device)
+            served = _service_of(before)
             with self._version(before, run, options) as (deployment, export):
                 folder = deployment.folder(deployment.current)
-                with suppress(UsageError):  # the version before may be damaged
-                    _write_batches(folder, read_service(before.folder(before.current)).batch_sizes)
+                if served:
+                    _write_batches(folder, served.batch_sizes)
                 if runs:
                     self._tell(DeployStep(f"starting version {deployment.current} beside"))
                     with self._beside(deployment, folder) as (beside, process, seconds):
@@ -196,7 +204,7 @@ class Deployer:
                         )
                 found = self._taken_over(before, deployment, runs=runs)
             remove_other_folders(deployment)
-            return _deployed(deployment, found, export)
+            return _deployed(deployment, found, export, served)
 
     def back(self, name: str) -> Deployed:
         """Serve the version before the current one again.
@@ -211,7 +219,8 @@ class Deployer:
                 raise UsageError(f"the deployment {name} has no version before {before.current}")
             deployment = replace(before, current=before.previous, previous=before.current)
             runs = server_process(directory) is not None
-            return _deployed(deployment, self._taken_over(before, deployment, runs=runs))
+            served = _service_of(before)
+            return _deployed(deployment, self._taken_over(before, deployment, runs=runs), before=served)
 
     def restart(self, name: str) -> Deployed:
         """Start the server of a deployment again, with the same version; a server that runs is ended first.
@@ -457,9 +466,25 @@ def name_taken(name: str) -> UsageError:
 
 
 def _deployed(
-    deployment: Deployment, found: tuple[Service, OutputComparison, ServiceLoad], export: Export | None = None
+    deployment: Deployment,
+    found: tuple[Service, OutputComparison, ServiceLoad],
+    export: Export | None = None,
+    before: Service | None = None,
 ) -> Deployed:
-    return Deployed(deployment, *found, notes=export.notes if export else (), export=export)
+    notes = export.notes if export else ()
+    if before and (changes := changes_for_clients(before, found[0])):
+        notes += (
+            f"clients of version {before.version} need a change: version {deployment.current} has "
+            f"{'; '.join(changes)}. Back: accel-tui deploy update {deployment.name} --back",
+        )
+    return Deployed(deployment, *found, notes=notes, export=export)
+
+
+def _service_of(deployment: Deployment) -> Service | None:
+    """The description of the version that is served; ``None`` if its folder is damaged, which an update may cure."""
+    with suppress(UsageError):
+        return read_service(deployment.folder(deployment.current))
+    return None
 
 
 def _free_port() -> int:

@@ -1,6 +1,9 @@
-"""Writes the folder of a version: the model in the wanted format, or in the first that equals the trained one."""
+"""Writes the folder of a version: the model in the wanted format, or in the first that equals the trained one.
 
-from collections.abc import Callable, Sequence
+Also tells what a version changes for clients.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +12,12 @@ from accel_engine.deployment.deploy_options import AUTO, SERVED_FORMATS, TARGETS
 from accel_engine.errors import ModelError
 from accel_engine.formats import format_named
 from accel_engine.model_export.export_options import target_at
+from accel_engine.model_server.service import Service
 from accel_engine.requests.export_model import Export
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import EngineRequest
 from accel_engine.requests.write_service import ServiceRequest
+from accel_engine.words.numbers import listed
 
 Ask = Callable[[EngineRequest[Any]], Any]
 """Asks an engine, on the device that the request wants."""
@@ -80,3 +85,24 @@ def write_version(
 def automatic_formats(device: str) -> Sequence[str]:
     """The formats that are tried in order: only a SavedModel computes on a GPU."""
     return SERVED_FORMATS if device == "cpu" else ("savedmodel",)
+
+
+def changes_for_clients(before: Service, after: Service) -> list[str]:
+    """What a version takes or gives that another one does not: inputs, outputs, classes and columns; in words."""
+    found = _changes("inputs", before.specs, after.specs) + _changes("outputs", before.output_specs, after.output_specs)
+    meanings = {each.output: each for each in before.meanings}
+    for each in after.meanings:
+        if old := meanings.get(each.output):
+            found += _changes(f"classes of {each.output}", dict(enumerate(old.classes)), dict(enumerate(each.classes)))
+            found += _changes(f"columns of {each.output}", dict(enumerate(old.columns)), dict(enumerate(each.columns)))
+    return found
+
+
+def _changes(what: str, old: Mapping[Any, Any], new: Mapping[Any, Any]) -> list[str]:
+    if old == new:
+        return []
+    now, was = (
+        listed(f"{key} ({value})" for key, value in some.items() if others.get(key) != value) or "none"
+        for some, others in ((new, old), (old, new))
+    )
+    return [f"{what} {now} in place of {was}"]

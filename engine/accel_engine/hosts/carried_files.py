@@ -25,9 +25,10 @@ from accel_engine.hosts.host_requests import (
 )
 from accel_engine.hosts.link import HostLink
 from accel_engine.plan import PATH_FIELDS
-from accel_engine.plan.task_choices import IMAGENET
+from accel_engine.plan.task_choices import IMAGENET, WEIGHT_FILES
 from accel_engine.requests.protocol.request import Send
-from accel_engine.run.directory.run_paths import home, host_of_run
+from accel_engine.run import find_run
+from accel_engine.run.directory.run_paths import MODEL, home, host_of_run
 from accel_engine.user_paths import absolute_path, exists, user_path
 from accel_engine.words import numbers
 
@@ -63,7 +64,9 @@ def carry(link: HostLink, name: str, target: Path) -> str:
     if (host := host_of_run(target)) == link.host.name:
         return target.name  # a run there
     if host or (target / "run.db").is_file():
-        raise UsageError(f"{name} = {str(target)!r}: this run is not on {link.host.name}: name one that is, or a file")
+        where, there = host or "this machine", link.host.name
+        how = f"name one that is, as {there}:RUN, or a file, such as its {MODEL}"
+        raise UsageError(f"{name}: run {target.name} is on {where}, not on {there}: {how}")
     root, sizes = _sizes(name, target)
     files = {path: CarriedFile(path.relative_to(root).as_posix(), size, _hash(path)) for path, size in sizes.items()}
     missing = set(link.ask(MissingRequest(tuple(files.values()))).hashes)
@@ -128,12 +131,14 @@ def carried_value(link: HostLink, name: str, value: Any) -> Any:
         value: A path, a path and a function after a colon, or anything else.
 
     Raises:
-        UsageError: See :func:`carry`; or it names a module here, which does not travel.
+        UsageError: See :func:`carry`; or it names a module here, which does not travel, or no run.
     """
     if not isinstance(value, str) or not value or _is_built_in(name, value):
         return value
     if value.startswith(THERE):
         return value.removeprefix(THERE)
+    if name == "initial_weights" and "/" not in value and not value.endswith(WEIGHT_FILES):
+        value = str(find_run(value))  # as all commands here understand it: "last" is not the newest run there
     path, colon, function = value, "", ""
     if not exists(user_path(path)):
         path, colon, function = value.rpartition(":")

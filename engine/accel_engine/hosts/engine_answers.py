@@ -18,9 +18,11 @@ from accel_engine.process.engine_call import EngineCall
 from accel_engine.process.polled_command import PolledCommand
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.request import Doing, Problem, Send, find_request
-from accel_engine.run.directory.run_paths import home, runs_directory
+from accel_engine.run.directory.run_paths import WORKERS, home, runs_directory
+from accel_engine.run.runs.worker_runs import path_of
 from accel_engine.run.store.database import DATABASE
 from accel_engine.run_queue.request_device import placed
+from accel_engine.versioned_database import copy_database
 
 _PART = 1 << 18
 """Bytes of a part of a file."""
@@ -115,13 +117,18 @@ def delete_folders() -> None:
 
 
 def run_files(request: host_requests.RunFilesRequest, _: Send) -> host_requests.RunFiles:
-    """The files of a run but its database and its locks."""
+    """The files of a run, the databases of its other workers included, but its own database and its locks."""
     directory = directory_of(request.run)
     paths = (path for path in sorted(directory.rglob("*")) if path.is_file() and not path.is_symlink())
-    wanted = [path for path in paths if not path.name.startswith(DATABASE) and path.suffix != ".lock"]
+    wanted = [path for path in paths if path.suffix != ".lock" and _travels(path.relative_to(directory))]
     return host_requests.RunFiles(
         tuple(host_requests.RunFile(path.relative_to(directory).as_posix(), path.stat().st_size) for path in wanted)
     )
+
+
+def _travels(path: Path) -> bool:
+    """Whether a file of a run is one that has all of its contents, as SQLite's files beside a database have not."""
+    return not path.name.startswith(DATABASE) or (path.name == DATABASE and path.parent.parent.name == WORKERS)
 
 
 def file_part(request: host_requests.FilePartRequest, _: Send) -> host_requests.FilePart:
@@ -130,9 +137,25 @@ def file_part(request: host_requests.FilePartRequest, _: Send) -> host_requests.
     relative = PurePosixPath(request.path)
     if root is None or relative.is_absolute() or ".." in relative.parts or not relative.parts:
         raise RunError(f"{request.path!r} was not asked for")
-    with file_errors(f"{request.path} cannot be read"), regular(root / relative).open("rb") as file:
-        file.seek(request.offset)
-        return host_requests.FilePart(file.read(_PART), (root / relative).stat().st_size)
+    key = f"{request.run}/{request.path}"
+    with file_errors(f"{request.path} cannot be read"):
+        path = regular(root / relative)
+        if request.run and path.name == DATABASE:
+            path = _copy_of(path, key, is_new=request.offset == 0)
+        with path.open("rb") as file:
+            file.seek(request.offset)
+            part = host_requests.FilePart(file.read(_PART), path.stat().st_size)
+    if request.offset + len(part.data) >= part.size and (folder := _folders.pop(key, None)):
+        shutil.rmtree(folder, ignore_errors=True)
+    return part
+
+
+def _copy_of(database: Path, key: str, *, is_new: bool) -> Path:
+    """A copy of a database that stays as it is while its parts are asked for."""
+    folder = _folders.get(key) or _new_folder(key)
+    if is_new:
+        copy_database(database, folder / DATABASE, f"run {path_of(database.parent)}")
+    return folder / DATABASE
 
 
 def _new_folder(key: str) -> Path:

@@ -404,7 +404,7 @@ class RunFile:
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """The files of a run but its database and its locks."""
+    """The files of a run, the databases of its other workers included, but its own database and its locks."""
 
     files: tuple[RunFile, ...]
 

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -26,7 +25,7 @@ from accel_engine.run.directory.run_paths import host_of_run, run_name, runs_dir
 from accel_engine.run.store.database import DATABASE, RunDatabase
 from accel_engine.run.store.meta import HOST_STATE, HOST_SUMMARY
 from accel_engine.run_queue.queue_entries import PLAIN_REQUEST, QueueRequest
-from accel_engine.versioned_database import READING, connect, database_errors
+from accel_engine.versioned_database import copy_database
 
 _POLL_SECONDS = 0.1
 
@@ -178,21 +177,14 @@ def fetch_run(directory: Path) -> Path:
 
 def _copy_database(directory: Path, to: Path) -> None:
     """Copy the database of a mirror, which has all of the run, without what only a mirror has."""
-    with (
-        database_errors(f"run {directory.name}", READING),
-        closing(connect(directory / DATABASE)) as source,
-        closing(sqlite3.connect(to / DATABASE)) as copy,
-    ):
-        source.backup(copy)
-        copy.execute("PRAGMA journal_mode = WAL").fetchone()
-    (to / DATABASE).chmod(0o600)
+    copy_database(directory / DATABASE, to / DATABASE, f"run {directory.name}")
     with RunDatabase(to) as database:
         database.execute("DELETE FROM command")
         database.set_meta(**{HOST_STATE: None, HOST_SUMMARY: None})
 
 
 def fetch_files(directory: Path, folder: Path) -> tuple[int, int]:
-    """Bring the files of a mirrored run but its database into a folder; returns their number and bytes.
+    """Bring the files of a mirrored run but its own database into a folder; returns their number and bytes.
 
     Raises:
         RunError: The host cannot be reached, or a file cannot be read or written.

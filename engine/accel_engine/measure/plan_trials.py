@@ -4,7 +4,6 @@ What slows the machine down for longer than a turn slows all of them. Nothing is
 the runs, which is removed at the end.
 """
 
-import os
 import shutil
 import statistics
 import tempfile
@@ -17,6 +16,7 @@ from typing import Self
 
 from accel_engine import clock
 from accel_engine.errors import RunError, file_errors
+from accel_engine.files import link_or_copy
 from accel_engine.measure.trial_process import TrialFailedError, TrialProcess
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS, in_turn, spread
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
@@ -254,13 +254,6 @@ def _copy_checkpoint(start: TrialStart, folder: Path) -> None:
     source = start.run / CHECKPOINTS
     with file_errors(f"the checkpoint of step {start.step:,} cannot be copied"):
         for path in sorted(source.glob(f"step-{start.step}.*")):
-            _copy(path, target / path.name)
+            link_or_copy(path, target / path.name)
     if start.step not in steps_in(target):
         raise RunError(f"the run {start.run.name} has no checkpoint of step {start.step:,} any more")
-
-
-def _copy(source: Path, target: Path) -> None:
-    with suppress(OSError):
-        os.link(source, target)
-        return
-    shutil.copyfile(source, target)

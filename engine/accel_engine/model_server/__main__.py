@@ -10,7 +10,8 @@ from pathlib import Path
 from accel_engine.control_groups import processor_quota
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.model_server.access import ServerAccess, is_loopback, read_token
-from accel_engine.model_server.served_model import Limits
+from accel_engine.model_server.served_model import Limits, largest_body
+from accel_engine.model_server.service import read_service
 
 EXTRA = "pip install 'accel-tui[deploy]'"
 
@@ -37,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         if (options.tls_certificate is None) != (options.tls_key is None):
             raise UsageError("--tls-certificate and --tls-key belong together")
-        limits = Limits(options.max_queue, options.timeout, options.max_body, options.threads or usable_processors())
+        body = options.max_body or largest_body(read_service(options.folder))
+        limits = Limits(options.max_queue, options.timeout, body, options.threads or usable_processors())
         settings = ServerSettings(
             folder=options.folder,
             host=options.host,
@@ -68,7 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tls-certificate", type=Path, metavar="PEM", help="certificate of TLS")
     parser.add_argument("--tls-key", type=Path, metavar="PEM", help="its key")
     parser.add_argument("--max-queue", type=_positive, default=1024, help="examples that wait at most (default: 1024)")
-    parser.add_argument("--max-body", type=_positive, default=16 << 20, help="bytes of a request (default: 16 MiB)")
+    parser.add_argument(
+        "--max-body",
+        type=_positive,
+        metavar="BYTES",
+        help="bytes of a request at most (default: 16 MiB, or one example as JSON if that is more)",
+    )
     parser.add_argument("--timeout", type=_seconds, default=30.0, help="seconds of a request (default: 30)")
     parser.add_argument("--drain", type=_seconds, default=0.0, help="seconds not ready before the end (default: 0)")
     parser.add_argument("--state-file", type=Path, metavar="FILE", help="file that says what it listens on")

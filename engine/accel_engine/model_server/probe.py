@@ -2,7 +2,6 @@
 
 import ssl
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Sequence
 
@@ -14,21 +13,26 @@ def main(arguments: Sequence[str]) -> int:
     """Ask a server; returns 0 if it is ready, 1 if it is not, and 2 for a text that is not a URL.
 
     Args:
-        arguments: Its URL; by default the one of a server on this machine.
+        arguments: Its URL; by default the one of a server on this machine, be it with TLS or without.
     """
-    url = (arguments[0] if arguments else "http://127.0.0.1:8501").rstrip("/")
-    if not url.startswith(("http://", "https://")):
-        print(f"{url} is not a URL: give one such as http://127.0.0.1:8501", file=sys.stderr)  # noqa: T201
+    urls = [arguments[0].rstrip("/")] if arguments else ["http://127.0.0.1:8501", "https://127.0.0.1:8501"]
+    if not urls[0].startswith(("http://", "https://")):
+        print(f"{urls[0]} is not a URL: give one such as http://127.0.0.1:8501", file=sys.stderr)  # noqa: T201
         return 2
     trusting = ssl.create_default_context()  # the server on this machine has a name that no certificate has
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-    try:
-        with urllib.request.urlopen(f"{url}/readyz", timeout=SECONDS, context=trusting) as answer:  # noqa: S310
-            print(answer.read(200).decode("utf-8", "replace"))  # noqa: T201
-    except (OSError, urllib.error.HTTPError) as error:
-        print(f"not ready: {error}", file=sys.stderr)  # noqa: T201
-        return 1
-    return 0
+    problem: OSError | None = None
+    for url in urls:
+        try:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=SECONDS, context=trusting) as answer:  # noqa: S310
+                print(answer.read(200).decode("utf-8", "replace"))  # noqa: T201
+                return 0
+        except OSError as error:
+            problem = error
+            if not isinstance(error, ConnectionError):  # a server with TLS closes connections without
+                break
+    print(f"not ready: {problem}", file=sys.stderr)  # noqa: T201
+    return 1
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ batch is computed, the next one gathers: nobody waits for a timer, and batches g
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,9 @@ ATTEMPTS, ATTEMPTS_ALONE = 2, 4
 
 LONGEST_PAUSE = 10.0
 """Seconds between two starts of a back end that dies at once, at most."""
+
+_NAMES = 1 << 16
+"""Bytes of a request beside its values."""
 
 FILLED_UP = ("savedmodel", "tflite")
 """Formats whose batches are filled up: TensorFlow and LiteRT prepare kernels and memory for each size, ONNX Runtime
@@ -62,6 +66,16 @@ class Limits:
     """Bytes of a request at most."""
     threads: int = 1
     """Threads of an operation of the model."""
+
+
+def largest_body(service: Service) -> int:
+    """The default for the bytes of a request at most: one example as JSON fits, whatever its numbers are."""
+    size = 0
+    for each in service.inputs:
+        characters = 4 if each.dtype in ("int8", "uint8") else 24  # of a number
+        around = 2 * (len(each.shape) + 1)  # a comma, a blank, and brackets
+        size += (characters + around) * math.prod(side or 1 for side in each.shape)
+    return max(Limits().body, size + _NAMES)
 
 
 class _DeadlyError(RequestError):

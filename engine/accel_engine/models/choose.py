@@ -37,6 +37,8 @@ def default_model(data: DataDescription, *, pretrained: bool = False) -> ModelEn
         raise PlanError("model", "auto", f"a custom task has no default model: {own}")
     if data.shape is None:
         raise PlanError("model", "auto", f"the data has several inputs: {own}")
+    if data.has_several_targets:
+        raise PlanError("model", "auto", f"the data has several targets: {own}, with an output for each")
     if task == "auto":
         raise PlanError("model", "auto", "the data does not tell the task: set ", FieldValue("task"), f", or {own}")
     if task not in BY_TASK and data.form not in BY_FORM:

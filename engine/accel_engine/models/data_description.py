@@ -5,7 +5,7 @@ from math import prod
 from typing import Any
 
 from accel_engine.data.source import DatasetEntry
-from accel_engine.data.structure import ArraySpec, Structure
+from accel_engine.data.structure import ArraySpec, Structure, flatten
 
 TEXTS, TOKENS, IMAGES, SOUNDS, SEQUENCES = "texts", "tokens", "images", "sounds", "sequences"
 NUMBERS, OTHER = "numbers", "other"
@@ -118,6 +118,11 @@ class DataDescription:
         """Whether an example has one integer as its target, which may be a class."""
         targets = self.targets
         return isinstance(targets, ArraySpec) and "int" in targets.dtype and targets.shape in ((), (1,))
+
+    @property
+    def has_several_targets(self) -> bool:
+        """Whether a model needs an output for each of several targets."""
+        return len(flatten(self.targets)) > 1 and self.task != "reconstruction"
 
 
 def describe_entry(entry: DatasetEntry, task: str) -> DataDescription | None:

@@ -61,10 +61,13 @@ class ModelEntry:
 
     def mismatch(self, data: DataDescription) -> str:
         """Return why it does not accept some data; empty if it does."""
-        if data.learned_task not in self.tasks:
-            task = data.learned_task
+        task = data.learned_task
+        if data.has_several_targets:
+            return f"model {self.name} has one output; the data has several targets: use a model of your own"
+        if task not in self.tasks:
             learned = f"the data is for {task}" if task != "auto" else "the data has no classes"
-            advice = "use a model of your own" if task in ("auto", "custom") else "use auto, or a model of your own"
+            own = "use a model of your own"
+            advice = {"custom": own, "auto": f"set the task, or {own}"}.get(task, "use auto, or a model of your own")
             return f"model {self.name} is for {' or '.join(self.tasks)}; {learned}: {advice}"
         if data.shape is None:
             return f"model {self.name} takes {self.takes}; the data has several inputs: use a model of your own"

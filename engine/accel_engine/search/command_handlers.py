@@ -47,6 +47,8 @@ def _prolong(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _own(scheduler, command)
     if trial.state.live:
         raise UsageError(f"trial {trial.number} is {trial.state}: prolong it when it has ended")
+    if not scheduler.runs.exists(trial.run):
+        raise UsageError(f"trial {trial.number} keeps its result, but cannot be prolonged: run {trial.run} was deleted")
     more = _number(command, "the number of epochs")
     default = scheduler.definition.plan.get("epochs", DEFAULTS["epochs"])
     before = trial.epochs or trial.values.get("epochs") or default

@@ -1,7 +1,7 @@
 """The runs of trials: ordinary runs, trained by engine processes that the search or the queue starts."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,8 +9,9 @@ from typing import Any, Protocol
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Sample
 from accel_engine.errors import DataError, RunError, UsageError
-from accel_engine.events import EpochEnded, RunStarted
+from accel_engine.events import CommandAnswered, EpochEnded, Event, PlanChanged, RunStarted
 from accel_engine.plan import Plan
+from accel_engine.plan.changed_plan import INTERVALS
 from accel_engine.process import engine_process
 from accel_engine.process.detached import leave
 from accel_engine.process.start_run import prepare_continuation, prepare_run
@@ -93,6 +94,10 @@ class EngineRuns:
         infos = [each.info for each in list_runs() if each.info and each.info.study == study]
         return {info.id: info.trial for info in sorted(infos, key=lambda info: info.created)}
 
+    def exists(self, run: str) -> bool:
+        """Whether a run was not deleted."""
+        return (runs_directory() / run).is_dir()
+
     def start(self, run: str) -> str:
         """Start a run that waits; returns why it is held."""
         return self._starter.start(runs_directory() / run)
@@ -149,6 +154,7 @@ class _FollowedRun:
         self._directory = directory
         self._reader: RunReader | None = None
         self._history = History()
+        self._changed: int | None = None
 
     def status(self) -> Status:
         return self._opened().info().status
@@ -158,14 +164,20 @@ class _FollowedRun:
             return Observation(Status.FAILED, reason="its run was deleted")
         reader = self._opened()
         info = reader.info()  # before the poll, so that the last events are not missed
-        self._history = fold(self._history, reader.poll().events)
+        new = reader.poll().events
+        self._history = fold(self._history, new)
+        self._changed = changed_from(new, self._changed)
         ended = self._history.ended
         if info.status is Status.LOST:
             reason = "its engine was lost"
         else:
             reason = ended.reason if ended and not info.status.live else ""
         no_memory = reason == OUT_OF_MEMORY or info.memory_loss is not None
-        found = Observation(info.status, measurements(self._history), OUT_OF_MEMORY if no_memory else reason, no_memory)
+        measured, changed = measurements(self._history), ""
+        if (first := self._changed) is not None:
+            measured = tuple(each for each in measured if each.step <= first)
+            changed = f"changed by the user after step {first:,}: only what it reached before counts"
+        found = Observation(info.status, measured, OUT_OF_MEMORY if no_memory else reason, no_memory, changed)
         if not info.status.live:
             self._close()
         return found
@@ -173,7 +185,7 @@ class _FollowedRun:
     def _opened(self) -> RunReader:
         if self._reader is None:
             self._reader = RunReader(self._directory, steps=False, max_samples=0, past_phases=False)
-            self._history = History()
+            self._history, self._changed = History(), None
         return self._reader
 
     def _close(self) -> None:
@@ -191,6 +203,27 @@ def measurements(history: History) -> tuple[RunMetrics, ...]:
             named = {f"{VALIDATION_PREFIX}{name}": value for name, value in each.metrics.items()}
             found[each.step] = RunMetrics(each.epoch, each.step, each.time, {**known, **named})
     return tuple(found[step] for step in sorted(found))
+
+
+def changed_from(events: Iterable[Event], known: int | None = None) -> int | None:
+    """The first step, counted from 0, that was not trained with the plan of the trial, but as a user has changed it.
+
+    Args:
+        events: New events of the run.
+        known: That step by the events before.
+
+    Returns:
+        The step; ``None`` if there is none.
+    """
+    for event in events:
+        match event:
+            case RunStarted(first_step=step) if known is not None:
+                known = min(known, step)
+            case PlanChanged(changes=changes) if changes.keys() <= {*INTERVALS}:
+                pass  # it trains the same, and validates or saves at other steps
+            case CommandAnswered(command="learning_rate", obeyed=True, step=step) | PlanChanged(step=step):
+                known = step if known is None else min(known, step)
+    return known
 
 
 def _training_seconds(directory: Path) -> float | None:

@@ -224,8 +224,9 @@ class Scheduler:
         """The pruned trial that is among the best after all."""
         if not self.study.uses_rungs:
             return None
-        pruned = [each.number for each in self.study.own if each.state is TrialState.PRUNED and not each.pruned_by_user]
-        return promotable(pruned, self.study.values, maximize=self.definition.objectives[0].maximize)
+        pruned = [each for each in self.study.own if each.state is TrialState.PRUNED and not each.pruned_by_user]
+        there = [each.number for each in pruned if self.runs.exists(each.run)]
+        return promotable(there, self.study.values, maximize=self.definition.objectives[0].maximize)
 
     def continue_(self, trial: Trial, *, epochs: int | None = None) -> None:
         """Continue an ended trial from its checkpoint.

@@ -29,11 +29,14 @@ class Observation:
 
     status: Status
     measurements: Sequence[RunMetrics] = field(default=())
-    """Measurements in order of the steps, without discarded steps of a run that was continued."""
+    """Measurements in order of the steps, without discarded steps of a run that was continued, and those after a change
+    by the user."""
     reason: str = ""
     """Why it ended."""
     out_of_memory: bool = False
     """Whether it ended because memory ran out."""
+    changed: str = ""
+    """The change after which it no longer trains with the values of its trial, in words; empty if there was none."""
 
 
 class TrialRuns(Protocol):
@@ -50,6 +53,9 @@ class TrialRuns(Protocol):
 
     def find(self, study: str) -> Mapping[str, int | None]:
         """The trials' numbers by the ids of a search's runs, oldest first; ``None`` for runs that confirm the best."""
+
+    def exists(self, run: str) -> bool:
+        """Whether a run was not deleted."""
 
     def start(self, run: str) -> str:
         """Start a run that waits when there is a device for it; returns why a user holds it, empty if none does.
@@ -76,7 +82,7 @@ def state_after(trial: Trial, observation: Observation) -> TrialState:
     if observation.out_of_memory:
         return TrialState.OUT_OF_MEMORY
     if observation.status is Status.FINISHED:
-        return TrialState.FINISHED
+        return TrialState.STOPPED if observation.changed else TrialState.FINISHED
     if trial.pending is PendingAction.PRUNE:
         return TrialState.PRUNED
     return TrialState.STOPPED if observation.status is Status.STOPPED or trial.pending else TrialState.FAILED
@@ -86,4 +92,6 @@ def reason_after(trial: Trial, observation: Observation, state: TrialState) -> s
     """Why a trial has ended before its last epoch, or failed; empty if it has done neither."""
     if state is TrialState.FINISHED:
         return ""
+    if observation.changed and state is TrialState.STOPPED:
+        return observation.changed
     return trial.reason if trial.pending and state in (TrialState.PRUNED, TrialState.STOPPED) else observation.reason

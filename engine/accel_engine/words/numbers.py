@@ -128,35 +128,36 @@ def in_one_form(text: Callable[[float], str], values: Iterable[float]) -> Callab
         values: The numbers of the column.
 
     Returns:
-        ``text`` itself where nothing has a unit, or where the smallest number would have less than two digits.
+        ``text`` itself where nothing has a unit, or where the smallest number would have less than two digits, or less
+        than three of a :func:`metric`.
     """
     sizes = [abs(each) for each in values if each and math.isfinite(each)]
     if text not in _FORMS or not sizes:
         return text
     low, high = min(sizes), max(sizes)
     suffix = text(high).lstrip("0123456789.")
-    units, digits = _FORMS[text]
+    units, digits, least = _FORMS[text]
     unit = units.get(suffix)
     if unit is None or (not suffix and text(low).lstrip("0123456789.") == suffix):
         return text
     own = len(text(high).removesuffix(suffix).partition(".")[2])
     decimals = max(digits - len(f"{high / unit:.0f}"), own)
-    while decimals < _MOST_DECIMALS and low / unit * 10**decimals < _TWO_DIGITS:
+    while decimals < _MOST_DECIMALS and low / unit * 10**decimals < least:
         decimals += 1
-    if low / unit * 10**decimals < _TWO_DIGITS:
+    if low / unit * 10**decimals < least:
         return text
     return lambda number: f"{number / unit:.{decimals}f}{suffix}" if math.isfinite(number) else text(number)
 
 
-_MOST_DECIMALS, _TWO_DIGITS = 3, 9.5
+_MOST_DECIMALS, _TWO_DIGITS, _THREE_DIGITS = 3, 9.5, 99.5
 
-_FORMS: dict[Callable[[float], str], tuple[dict[str, float], int]] = {
-    metric: ({name: unit for unit, name in _DECIMAL}, 4),
-    compact: ({name: unit for unit, name in ((1e18, "E"), (1e15, "P"), *_DECIMAL)}, 3),
-    latency: ({" µs": 1e-6, " ms": 1e-3, " s": 1.0}, 3),
-    size: ({" B": 1.0, **{f" {name}iB": 1024.0**power for power, name in enumerate("KMGT", 1)}}, 0),
+_FORMS: dict[Callable[[float], str], tuple[dict[str, float], int, float]] = {
+    metric: ({name: unit for unit, name in _DECIMAL}, 4, _THREE_DIGITS),
+    compact: ({name: unit for unit, name in ((1e18, "E"), (1e15, "P"), *_DECIMAL)}, 3, _TWO_DIGITS),
+    latency: ({" µs": 1e-6, " ms": 1e-3, " s": 1.0}, 3, _TWO_DIGITS),
+    size: ({" B": 1.0, **{f" {name}iB": 1024.0**power for power, name in enumerate("KMGT", 1)}}, 0, _TWO_DIGITS),
 }
-"""The units of a form by their names, and how many digits the largest number of a column has."""
+"""The units of a form by their names, how many digits the largest number of a column has, and the smallest has."""
 
 
 def percent(share: float, digits: int | None = None) -> str:

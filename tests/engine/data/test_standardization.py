@@ -72,6 +72,21 @@ def test_other_targets_stay_in_their_unit(file):
     np.testing.assert_array_equal(dataset.train.targets[:, 0], COLUMNS["plain"].astype(np.float32))
 
 
+def test_numbers_beside_classes_that_lose_their_digits_are_warned_of(tmp_path):
+    file = tmp_path / "mixed.csv"
+    rows = [
+        f"{plain!r},{value!r},{plain > 0}"
+        for plain, value in zip(COLUMNS["plain"].tolist(), TARGET.tolist(), strict=True)
+    ]
+    file.write_text("\n".join(["plain,value,positive", *rows]))
+    dataset = load(str(file), DataOptions(target=("value", "positive"), split="none"))
+    assert dataset.train.targets["value"].dtype == np.float32
+    assert dataset.warnings == (
+        "float32 loses digits that tell examples apart in value: subtract the mean, and divide by the scale",
+    )
+    assert load(str(file), DataOptions(target=("plain", "positive"), split="none")).warnings == ()
+
+
 @pytest.mark.parametrize("shape", [(ROWS,), (ROWS, 1)])
 def test_a_target_of_arrays_keeps_its_digits(shape):
     x = GENERATOR.normal(size=(ROWS, 2))

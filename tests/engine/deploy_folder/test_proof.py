@@ -9,15 +9,18 @@ import threading
 from contextlib import suppress
 
 import numpy as np
+import onnx
 import psutil
 import pytest
+from onnx import helper
 
 from accel_engine.deploy_folder import container
 from accel_engine.deploy_folder.container import FILES, write_server_folder
 from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.errors import RunError
 from accel_engine.model_server import standalone
-from accel_engine.model_server.service import load_examples, read_service, write_examples
+from accel_engine.model_server.served_model import largest_body
+from accel_engine.model_server.service import Tensor, load_examples, read_service, write_examples, write_service
 from engine.deploy_folder.servables import facts_of
 from engine.model_server.conftest import write_folder
 
@@ -42,6 +45,41 @@ def test_a_right_folder_has_what_was_measured_and_a_wrong_one_is_refused(tmp_pat
         write_server_folder(tmp_path, facts, FolderOptions(to="x"))
 
 
+def test_a_folder_is_proved_though_one_example_as_json_is_a_large_request(tmp_path) -> None:
+    side = 1900
+    model = write_folder(tmp_path / "model", "uint8")
+    nodes = [
+        helper.make_node("Cast", ["x"], ["number"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("ReduceMax", ["number"], ["probabilities"], axes=[1, 2]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, ["n", side, side])],
+        [helper.make_tensor_value_info("probabilities", onnx.TensorProto.FLOAT, ["n", 1, 1])],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), model / "model.onnx"
+    )
+    examples = np.full((2, side, side), 255, np.uint8)
+    write_examples(model, {"x": examples}, {"probabilities": np.full((2, 1, 1), 255, np.float32)})
+    service = dataclasses.replace(
+        read_service(model),
+        inputs=(Tensor("x", (side, side), "uint8"),),
+        outputs=(Tensor("probabilities", (1, 1), "float32"),),
+        class_names=(),
+        meanings=(),
+        batch_sizes=(1,),
+        examples=2,
+    )
+    write_service(model, service)
+
+    write_server_folder(tmp_path, dataclasses.replace(facts_of(service), measured=None), FolderOptions(to="x"))
+
+    for each in ("example.json", "example-v1.json"):
+        assert 16 << 20 < (tmp_path / "clients" / each).stat().st_size <= largest_body(service)
+
+
 def servers_of(process: psutil.Process) -> list[psutil.Process]:
     found = []
     for each in process.children(recursive=True):
@@ -57,10 +95,14 @@ def test_a_proof_that_is_interrupted_leaves_no_server(tmp_path, wait_until, numb
     shutil.copytree(FILES / "service", tmp_path, dirs_exist_ok=True)
     standalone.copy_server(tmp_path / "server")
     this, servers = psutil.Process(), list[psutil.Process]()
+    others = servers_of(this)  # of tests that share them
+
+    def new() -> list[psutil.Process]:
+        return [each for each in servers_of(this) if each not in others]
 
     def interrupt() -> None:
-        wait_until(lambda: servers_of(this))
-        servers.extend(servers_of(this))
+        wait_until(new)
+        servers.extend(new())
         target = this if number == signal.SIGINT else servers[0].parent()
         target.send_signal(number)
 

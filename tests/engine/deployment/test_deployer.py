@@ -28,9 +28,9 @@ from accel_engine.deployment.deployments import (
 from accel_engine.deployment.server_control import LIBRARIES, stop_server, transport_of
 from accel_engine.deployment.sizing import read_sizing
 from accel_engine.deployment.status import READY, StatusReader
-from accel_engine.deployment.write_version import DeployStep
+from accel_engine.deployment.write_version import DeployStep, changes_for_clients
 from accel_engine.errors import UsageError
-from accel_engine.model_server.service import read_service, write_service
+from accel_engine.model_server.service import Tensor, read_service, write_service
 from accel_engine.requests.export_model import Export, MeasuredModel
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import ComputeDevice
@@ -50,6 +50,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.scale = 1.0
+        self.dtype = "float32"
         self.is_right = True
         self.wanted = ""
 
@@ -59,7 +60,7 @@ class Engine:
         for each in folder.iterdir():
             shutil.rmtree(each)
         folder.rmdir()
-        write_folder(folder, version=request.version, scale=self.scale)
+        write_folder(folder, self.dtype, request.version, self.scale)
         service = replace(read_service(folder), name=request.served_name)
         write_service(
             folder, service if self.is_right else replace(service, model=replace(service.model, path="x.onnx"))
@@ -173,6 +174,32 @@ def test_an_update_keeps_the_format_and_a_new_deployment_does_not(deployer: Depl
     assert kept.version.format == "tflite"
     stop_server(kept)
     assert deployer.deploy(RUN, DeployOptions(name="small")).deployment.version.format == "onnx"
+
+
+def test_what_a_version_changes_for_clients_is_told(deployer: Deployer, engine: Engine) -> None:
+    deployer.deploy(RUN, DeployOptions(name="small", format="onnx"))
+    engine.dtype = "uint8"
+    (note,) = deployer.update("small", RUN, DeployOptions()).notes
+    assert note == (
+        "clients of version 1 need a change: version 2 has inputs x (uint8 2x2x1) in place of x (float32 4). "
+        "Back: accel-tui deploy update small --back"
+    )
+    assert deployer.update("small", RUN, DeployOptions()).notes == ()
+    engine.dtype = "float32"
+    deployer.update("small", RUN, DeployOptions())
+    (note,) = deployer.back("small").notes
+    assert "version 3 has inputs x (uint8 2x2x1) in place of x (float32 4)" in note
+
+
+def test_classes_in_another_order_are_a_change_for_clients(tmp_path: Path) -> None:
+    service = read_service(write_folder(tmp_path / "model"))
+    (meaning,) = service.meanings
+    other = replace(service, meanings=(replace(meaning, classes=("a", "c", "b", "d")),))
+    assert changes_for_clients(service, other) == [
+        "classes of probabilities 1 (c), 2 (b), 3 (d) in place of 1 (b), 2 (c)"
+    ]
+    fewer = replace(service, outputs=(*service.outputs, Tensor("more", (), "float32")))
+    assert changes_for_clients(fewer, service) == ["outputs none in place of more (float32)"]
 
 
 def test_an_update_keeps_the_sizes_of_batches(deployer: Deployer) -> None:

@@ -4,9 +4,11 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -132,7 +134,7 @@ def test_the_course_of_a_server_has_its_readings_and_gaps(digits: Deployment, mo
     monkeypatch.setattr(status, "server_process", lambda _: object())
     monkeypatch.setattr(status, "read_state", lambda _: None)
     monkeypatch.setattr(status, "transport_of", lambda *_: Transport())
-    monkeypatch.setattr(status.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(status, "time", Mock(wraps=time, monotonic=lambda: next(times)))
     reader = StatusReader()
     assert reader.read_one(digits).course == ()
     assert [(at, figures and figures.rate) for at, figures in reader.read_one(digits).course] == [(102.0, 10.0)]

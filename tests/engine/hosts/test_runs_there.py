@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.events import RunStarted
 from accel_engine.hosts import carried_files, host_requests
 from accel_engine.hosts.carried_files import THERE, carry
 from accel_engine.hosts.encoded_message import from_text, to_text
@@ -28,10 +29,14 @@ from accel_engine.requests.export_model import ExportRequest, ExportTarget
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, host_of_request
 from accel_engine.run import RunReader, RunWriter, create, find_run
-from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.damage.repair import repair_run
+from accel_engine.run.directory.run_paths import LOG, runs_directory
+from accel_engine.run.runs.creation import create_worker
+from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.writing.owned_run import OwnedRun
 from accel_engine.run_queue import queue, queue_database
 from accel_engine.run_queue.queue_entries import QueueRequest
+from recorded_run import started
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +91,18 @@ def test_names_that_the_program_knows_mean_no_file_here(
     assert carried_files.carried_value(link_to("gpu1"), "data", "mine").endswith("/mine")
 
 
+def test_a_run_to_start_from_is_the_one_that_is_meant_here(far_writer: RunWriter) -> None:
+    """Test a run of the host, which its name there finds, one of this machine, and a run there for training here."""
+    there, link = far_writer.directory.name, link_to("gpu1")
+    for reference in (f"gpu1:{there}", "gpu1:last", there[:4]):
+        assert carried_files.carried_value(link, "initial_weights", reference) == there
+    create(Plan(name="here"))
+    with pytest.raises(UsageError, match=r"run .*-here is on this machine, not on gpu1: name one that is, as gpu1:RUN"):
+        carried_files.carried_value(link, "initial_weights", "last")
+    with pytest.raises(PlanError, match=rf"{there} are on gpu1: bring them here with accel-tui fetch gpu1:{there}"):
+        create(Plan(initial_weights=f"gpu1:{there}"))
+
+
 def test_no_file_is_written_or_read_outside(far_writer: RunWriter) -> None:
     """Test paths that lead out of a folder."""
     link = link_to("gpu1")
@@ -129,6 +146,21 @@ def test_a_run_that_is_fetched_is_one_of_this_machine(
         assert find_run(f"gpu1:{reference}") == mirror
     with pytest.raises(RunError, match="is here already"):
         fetch_run(mirror)
+
+
+def test_runs_of_other_workers_are_fetched_whole(far_writer: RunWriter, finish: Callable[[RunWriter], None]) -> None:
+    """Test the records that are not yet in a database file, as of an engine that was killed."""
+    worker = create_worker(far_writer.directory, "1", Plan(strategy="multi-worker"))
+    (worker / LOG).write_text("a worker\n")
+    with closing(RunWriter(worker)) as writer:
+        writer.begin(started(worker="worker 1"))
+        list_runs_of("gpu1")
+        finish(far_writer)
+        here = fetch_run(find_run("gpu1:last"))
+    with closing(RunReader(worker_runs_of(here)["worker 1"])) as reader:
+        assert [event.worker for event in reader.poll().events if isinstance(event, RunStarted)] == ["worker 1"]
+    assert (here / "workers" / "1" / LOG).read_text() == "a worker\n"
+    assert repair_run(here) is None
 
 
 def test_nothing_here_writes_a_run_of_a_host(far_writer: RunWriter, finish: Callable[[RunWriter], None]) -> None:

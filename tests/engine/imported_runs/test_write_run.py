@@ -22,7 +22,7 @@ from accel_engine.run import RunReader, Status, list_runs, runs_directory
 from accel_engine.run.directory.lock import WriterLock, is_locked
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.worker_runs import run_to_continue
-from accel_engine.run.store.database import reading
+from accel_engine.run.store.database import reading, writing
 from accel_engine.run.store.meta import ImportSource
 from engine.imported_runs import reading as written
 
@@ -96,6 +96,17 @@ def test_hyperparameters_with_the_names_of_plan_fields_are_no_plan() -> None:
     assert (summary.monitor, summary.best) == ("validation_loss", 0.25)
     assert summary.info is not None
     assert [summary.info.setting(name) for name in ("model", "monitor", "data")] == ["big", "acc", None]
+
+
+def test_the_hyperparameters_that_an_earlier_version_wrote_as_plan_fields_are_read_as_settings() -> None:
+    run = SourceRun(name="x", series={"loss": points([0, 1], [1.0, 2.0])}, epochs=[Epoch(1, 2, 1001.0, {"loss": 1.5})])
+    directory = write(run)
+    with writing(directory) as database:
+        database.set_meta(plan='{"min_delta": "1e-4", "config": "a", "name": "x"}')
+    summary = summarize(directory)
+    assert (summary.monitor, summary.best) == ("loss", 1.5)
+    assert summary.info is not None
+    assert summary.info.plan_values == {"name": "x", "config": {"min_delta": "1e-4", "config": "a"}}
 
 
 def test_without_epochs_the_last_values_are_the_result() -> None:

@@ -1,5 +1,7 @@
 """Only those are answered who may ask; wrong usage ends with status 2 before anything listens."""
 
+import http.client
+import io
 import json
 import shutil
 import ssl
@@ -12,6 +14,7 @@ import grpc
 import pytest
 
 from accel_engine.errors import UsageError
+from accel_engine.model_server import probe
 from accel_engine.model_server.__main__ import main
 from accel_engine.model_server.access import ServerAccess, is_loopback, read_token
 from accel_engine.model_server.grpc_messages import message
@@ -107,6 +110,25 @@ def test_folders_that_are_none(folders: Path, tmp_path: Path, capfd: pytest.Capt
     assert "as its description says" in capfd.readouterr().err
 
 
+def test_the_health_check_finds_out_whether_a_server_has_tls(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def answer(url: str, **_: object) -> io.BytesIO:
+        asked.append(url)
+        if not url.startswith("https"):
+            raise http.client.RemoteDisconnected  # as a server with TLS does
+        return io.BytesIO(b"ready")
+
+    monkeypatch.setattr(urllib.request, "urlopen", answer)
+    assert probe.main([]) == 0
+    assert asked == ["http://127.0.0.1:8501/readyz", "https://127.0.0.1:8501/readyz"]
+    asked.clear()
+    assert probe.main(["http://127.0.0.1:1"]) == 1
+    assert asked == ["http://127.0.0.1:1/readyz"]
+
+
 @pytest.mark.campaign
 def test_a_token_and_tls(start: Start, folders: Path, tmp_path: Path) -> None:
     openssl = shutil.which("openssl")
@@ -132,8 +154,8 @@ def test_a_token_and_tls(start: Start, folders: Path, tmp_path: Path) -> None:
     server.wait_until(lambda: ask("/readyz") == 200)
     assert ask("/v2/models/small") == 401
     assert ask("/v2/models/small", Authorization=f"Bearer {TOKEN}") == 200
-    probe = [sys.executable, "-m", "accel_engine.model_server.probe", base]
-    assert json.loads(subprocess.run(probe, check=True, capture_output=True).stdout)["ready"]
+    command = [sys.executable, "-m", "accel_engine.model_server.probe", base]
+    assert json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["ready"]
     credentials = grpc.ssl_channel_credentials(certificate.read_bytes())
     with grpc.secure_channel(f"localhost:{server.state['grpc_port']}", credentials) as channel:
         call = channel.unary_unary(

@@ -19,5 +19,11 @@ def test_integer_targets_without_class_names_are_explained(shape: tuple[int, ...
 
 
 def test_other_targets_need_a_model_of_the_user() -> None:
-    with pytest.raises(ModelError, match="the data has no classes: use a model of your own"):
+    with pytest.raises(ModelError, match="the data has no classes: set the task, or use a model of your own"):
         build("cnn", DataDescription(INPUTS, ArraySpec((3,), "float32")))
+    targets = {"a": ArraySpec((), "int32"), "b": ArraySpec((), "int32")}
+    for task in ("auto", "classification"):
+        with pytest.raises(ModelError, match="the data has several targets: use a model of your own"):
+            build("cnn", DataDescription(INPUTS, targets, task=task))
+    data = DataDescription(INPUTS, targets, task="reconstruction")
+    assert build("autoencoder", data).output_shape == (None, 8, 8, 1)

@@ -58,6 +58,8 @@ def test_the_default_follows_from_the_task_and_the_form_of_an_example(described:
     ("described", "words"),
     [
         (of({"a": NUMBER, "b": NUMBER}), "the data has several inputs: use a model of your own, FILE.py:FUNCTION"),
+        (of(ArraySpec((8,), "float32"), {"a": LABEL, "b": LABEL}, "auto"), "the data has several targets: use a model"),
+        (of(ArraySpec((8,), "float32"), {"a": LABEL, "b": LABEL}), "the data has several targets: use a model of your"),
         (of(ArraySpec((8,), "float32"), NUMBER, "custom"), "a custom task has no default model: use a model of your"),
         (of(ArraySpec((8,), "float32"), NUMBER, "auto"), "the data does not tell the task: set --task, or use a model"),
         (of(ArraySpec((9, 9, 9, 1), "float32")), "no default model for the classification of examples of 9x9x9x1: use"),

@@ -1,9 +1,11 @@
 """What a place's engine starts on its machines: whose run it is, and whether that starts again."""
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -83,7 +85,7 @@ def test_a_process_tells_that_the_first_one_is_late_before_it_gives_up(
     with pytest.raises(RunError, match="is it on a shared disk"):
         own_directory(tmp_path / "run", tmp_path / "plan.json", worker(1))
     monkeypatch.setattr(own_process, "NAMES_SECONDS", 600.0)
-    monkeypatch.setattr(own_process.time, "sleep", lambda _: create_first())
+    monkeypatch.setattr(own_process, "time", Mock(wraps=time, sleep=lambda _: create_first()))
 
     def create_first() -> None:
         if not (tmp_path / "run").exists():

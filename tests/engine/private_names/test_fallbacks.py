@@ -84,7 +84,7 @@ def test_schedules_and_iterations_of_an_optimizer() -> None:
 
 def test_variables_that_an_optimizer_keeps_for_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     weight = keras.Variable(np.ones(2))
-    adam, plain = keras.optimizers.Adam(), keras.optimizers.SGD()
+    adam, plain = keras.optimizers.Adam(name="adam"), keras.optimizers.SGD()
     for optimizer in (adam, plain):
         optimizer.build([weight])
     found = keras_names.slots_of(adam, weight)

@@ -1,9 +1,11 @@
 """What a session writes of a ``fit``, call by call, with every time known."""
 
 import math
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import keras
 import pytest
@@ -198,7 +200,7 @@ def test_another_fit_has_the_names_and_metrics_of_the_one_before(monkeypatch: py
 def test_the_next_update_is_due_after_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     fit = Fit(monkeypatch)
     assert fit.session.due == 0.0
-    monkeypatch.setattr(fit_session.time, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(fit_session, "time", Mock(wraps=time, monotonic=lambda: 100.0))
     fit.session.update()
     monkeypatch.undo()
 

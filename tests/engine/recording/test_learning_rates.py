@@ -1,10 +1,12 @@
 """The learning rate that each step was taken with."""
 
 import threading
+import time
 from collections.abc import Callable
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import keras
 import numpy as np
@@ -306,7 +308,7 @@ def test_rates_that_are_computed_one_by_one_are_evenly_spaced(monkeypatch: pytes
     ticks = count()
     monkeypatch.setattr(learning_rates, "_vectorized", lambda *_: single)
     monkeypatch.setattr(learning_rates, "SINGLE_SECONDS", 2.5)
-    monkeypatch.setattr(learning_rates.time, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(learning_rates, "time", Mock(wraps=time, perf_counter=lambda: float(next(ticks))))
     schedule = RateSchedule(single)
 
     assert schedule.rates(np.array([7])).tolist() == [8.0]

@@ -148,6 +148,19 @@ def test_a_cancelled_continuation_is_as_it_was(asleep: list[str]) -> None:
     assert run.list_runs()[0].steps == 10
 
 
+def test_a_cancelled_continuation_that_an_earlier_version_has_queued_is_as_it_had_ended() -> None:
+    one = ended(Outcome.FINISHED)
+    directory = run.runs_directory() / one
+    run.reopen(directory, Plan(model="mlp", name="earlier", epochs=50), queued=True)
+    with writing(directory) as database:
+        database.set_meta(before=None)
+
+    end_waiting(directory, "cancelled")
+
+    assert status(one) is Status.FINISHED
+    assert run.list_runs()[0].steps == 10
+
+
 def test_cancelling_a_started_run_asks_it_to_stop(add: Make) -> None:
     one = add("one")
     start(one)

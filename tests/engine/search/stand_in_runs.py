@@ -72,6 +72,9 @@ class StandInRuns:
         runs = {path.stem: self.read(path.stem) for path in sorted(self.directory.iterdir())}
         return {run: each["trial"] for run, each in runs.items() if each["study"] == study}
 
+    def exists(self, run: str) -> bool:
+        return (self.directory / f"{run}.json").exists()
+
     def start(self, run: str) -> str:
         if isinstance(held := self.held.get(run, ""), Exception):
             raise held

@@ -59,6 +59,18 @@ def test_an_ended_trial_is_prolonged_and_an_ended_search_goes_on_for_it(tmp_path
     assert "--epochs 7" in ended["best"]["command"] or ended["best"]["trial"] == 0
 
 
+def test_a_trial_whose_run_was_deleted_is_not_prolonged_and_keeps_its_result(tmp_path: Path) -> None:
+    search = Search(define(trials=2, pruner="off"), tmp_path)
+    best = search.run()["best"]["trial"]
+    before = search.trials()
+    (search.runs.directory / f"{before[best].run}.json").unlink()
+    command = search.request("prolong", best, 3)
+    assert search.run()["best"]["trial"] == best
+    obeyed, answer = search.answer(command) or (True, "no answer")
+    assert (obeyed, answer.endswith(f"run {before[best].run} was deleted")) == (False, True)
+    assert search.trials() == before
+
+
 def test_the_number_of_trials_changes(tmp_path: Path) -> None:
     search = Search(define(trials=4, pruner="off", sampler="tpe"), tmp_path)
     search.run()

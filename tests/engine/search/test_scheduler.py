@@ -212,12 +212,7 @@ def test_patience_and_time_end_a_search(tmp_path: Path) -> None:
 
 def test_a_pruned_trial_that_is_among_the_best_after_all_is_continued_from_its_checkpoint(tmp_path: Path) -> None:
     """Each trial is worse than the one before, so that the second is pruned at once and promoted later."""
-
-    def metrics(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
-        number = int(plan["name"].split()[1])
-        return {"validation_accuracy": 1 - number / 100 + epoch / 1000}
-
-    search = Search(define(trials=9, pruner="asha", plan={"epochs": 9}), tmp_path, metrics)
+    search = Search(define(trials=9, pruner="asha", plan={"epochs": 9}), tmp_path, _worse_by_number)
     search.run()
     first, second, *_ = search.trials()
     assert first.state is TrialState.FINISHED
@@ -230,6 +225,23 @@ def test_a_pruned_trial_that_is_among_the_best_after_all_is_continued_from_its_c
     pruned = [each for each in search.trials() if each.state is TrialState.PRUNED]
     assert pruned
     assert all(each.reason.startswith("not promising after") for each in pruned)
+
+
+def test_a_pruned_trial_whose_run_was_deleted_is_not_continued(tmp_path: Path) -> None:
+    search = Search(define(trials=9, pruner="asha", plan={"epochs": 9}), tmp_path, _worse_by_number)
+
+    def delete(study: StudyReader) -> None:
+        second = study.trials.get(1)
+        if second and second.state is TrialState.PRUNED:
+            (search.runs.directory / f"{second.run}.json").unlink(missing_ok=True)
+
+    search.run(delete)
+    assert search.trials()[1].state is TrialState.PRUNED
+
+
+def _worse_by_number(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+    number = int(plan["name"].split()[1])
+    return {"validation_accuracy": 1 - number / 100 + epoch / 1000}
 
 
 def _proposals(search: Search) -> list[int]:

@@ -157,7 +157,9 @@ def test_a_part_has_the_unit_of_the_whole(part: float, whole: float, text: str) 
 @pytest.mark.parametrize(
     ("form", "values", "texts"),
     [
-        (numbers.metric, [14_990.0, 8089.0, -523.4], ["14.99k", "8.09k", "-0.52k"]),
+        (numbers.metric, [14_990.0, 8089.0, -1523.4], ["14.99k", "8.09k", "-1.52k"]),
+        (numbers.metric, [26_680.0, 136.8, 143.1], ["26.680k", "0.137k", "0.143k"]),
+        (numbers.metric, [26_680.0, 13.68], ["26.68k", "13.68"]),
         (numbers.metric, [0.9944, 12.35, 250.0], ["0.9944", "12.35", "250"]),
         (numbers.metric, [14_990.0, math.nan, 0.0, 20_000.0], ["14.99k", "nan", "0.00k", "20.00k"]),
         (numbers.metric, [6.998e8, 0.04], ["699.8M", "0.0400"]),

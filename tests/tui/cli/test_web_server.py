@@ -4,9 +4,11 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import Mock
 
 import aiohttp
 import pytest
@@ -228,7 +230,7 @@ async def test_many_wrong_secrets_are_refused_and_the_right_one_and_open_pages_a
 
 def test_a_rate_has_room_again_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(web_access.time, "monotonic", lambda: now)
+    monkeypatch.setattr(web_access, "time", Mock(wraps=time, monotonic=lambda: now))
     rate = Rate(2, per_second=4.0)
     assert [rate.take() for _ in range(4)] == [0.0, 0.0, 0.25, 0.5]
     now += 0.5

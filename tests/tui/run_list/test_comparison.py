@@ -8,7 +8,7 @@ from accel_engine.plan import DEFAULTS
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_engine.run.history.history import Part
-from accel_tui.run_list.comparison import ComparedRun, compare_runs, compared_series_names
+from accel_tui.run_list.comparison import ComparedRow, ComparedRun, compare_runs, compared_series_names
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.state import RunState
 from example_events import model_built
@@ -146,6 +146,29 @@ def test_the_monitored_metric_is_best_as_the_monitor_mode_says() -> None:
     assert marked("min", "min") == {0}
     assert marked(None, "auto", name="loss") == {0}
     assert marked("max", None, name="loss") == marked("max", "min") == marked("auto", "auto") == frozenset()
+
+
+def test_the_values_of_several_losses_have_no_best_one() -> None:
+    def compared(*losses: str) -> dict[str, ComparedRow]:
+        metrics = {"loss": 0.5, "validation_loss": 0.5, "mae": 0.5}
+        runs = [
+            side(loss, {name: value / at for name, value in metrics.items()}, RunState(built=model_built(loss=loss)))
+            for at, loss in enumerate(losses, 1)
+        ]
+        return {row.label: row for row in compare_runs(runs).results}
+
+    rows = compared("pinball", "mean_squared_error")
+    assert [rows[name].best for name in ("loss", "val loss", "mae")] == [frozenset(), frozenset(), {1}]
+    assert rows["loss function"].texts == ("pinball", "mean_squared_error")
+    same = compared("mse", "mean_squared_error", "")
+    assert (same["loss"].best, "loss function" in same) == ({2}, False)
+
+
+def test_how_many_examples_validated_is_told_where_it_differs() -> None:
+    runs = [side(str(count), state=RunState(built=model_built(validation_examples=count))) for count in (400, 2499)]
+    rows = {row.label: row.texts for row in compare_runs(runs).results}
+    assert rows["validation examples"] == ("400", "2,499")
+    assert "validation examples" not in {row.label for row in compare_runs([runs[0], side("a"), runs[0]]).results}
 
 
 def test_means_of_an_epoch_and_values_of_the_last_step_are_told_apart() -> None:

@@ -100,13 +100,14 @@ def test_the_settings_of_a_script_are_found_and_its_unknown_fields_are_no_defaul
         "name": "mine",
         "model": "",
         "data": "loop.py",
-        "config": {"batch_size": "128", "model": "vit", "seed": 0},
+        "config": {"batch_size": "128", "model": "vit", "seed": 0, "devices": [0, 1]},
     }
     info = RunInfo("mine", Path("mine"), None, values, 0.0, "node7", 1, Status.FINISHED, script="loop.py")
     recorded = RunSummary("mine", Path("mine"), info)
     found = {
-        words: matches(recorded, parse_filter(words)) for words in ("batch:128", "batch:64", "model:vit", "seed:0")
+        words: matches(recorded, parse_filter(words))
+        for words in ("batch:128", "batch:64", "model:vit", "seed:0", "devices:0,1")
     }
-    assert found == {"batch:128": True, "batch:64": False, "model:vit": True, "seed:0": True}
+    assert found == {"batch:128": True, "batch:64": False, "model:vit": True, "seed:0": True, "devices:0,1": True}
     assert not matches(recorded, parse_filter("epochs:10"))
     assert not matches(recorded, parse_filter("precision:none"))

@@ -18,6 +18,7 @@ from accel_tui.widgets.chart.chart_view import ChartOptions
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
 from accel_tui.widgets.compared_runs_table import ComparedRunsTable
 from accel_tui.widgets.runs_table import RunsTable
+from example_events import model_built
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import BareApp, more, shows, text_of, until
 
@@ -289,6 +290,21 @@ async def test_results_are_sorted_with_bars_and_what_differs(home: Path) -> None
         await shows(pilot, "a 0.9911", "b 0.")
         await pilot.press("tab", "equals_sign")
         await until(pilot, lambda: "equal ─" in text_of(pilot), "the equal fields")
+
+
+async def test_values_of_several_losses_have_no_star(home: Path) -> None:
+    directories = []
+    for loss, value in (("mean_squared_error", 0.3), ("huber", 0.2)):
+        engine = trained(Plan(name=loss), ended=False)
+        engine.writer.write_event(model_built(loss=loss, monitor="validation_loss", time=engine.now))
+        engine.end_epoch(value)
+        engine.end()
+        engine.close()
+        directories.append(engine.directory)
+    async with BareApp().run_test(size=HUGE) as pilot:
+        await open_comparison(pilot, *directories)
+        await shows(pilot, "best val loss", "loss function", "0.3000", "0.2000")
+        assert "★" not in text_of(pilot)
 
 
 async def test_many_runs_are_a_band_of_which_some_are_compared(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,6 +230,28 @@ async def test_files_that_are_there_are_overwritten_after_a_question(run: FakeEn
     assert query.asked
 
 
+async def test_a_question_that_would_come_late_is_not_asked_over_another_screen(
+    run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, existing_folder = Event(), export_options.existing_folder
+    monkeypatch.setattr(export_options, "existing_folder", lambda folder: may_end.wait() and existing_folder(folder))
+    folder = Path(f"{run.directory.name}-models")
+    folder.mkdir()
+    (folder / f"{run.directory.name}.onnx").touch()
+    async with BareApp().run_test(size=(80, 24), notifications=True) as pilot:
+        await open_export(pilot, run)
+        export = pilot.app.screen
+        await pilot.press("s", "r")
+        await until(pilot, lambda: pilot.app.screen is not export, "the list of runs")
+        shown = pilot.app.screen
+        may_end.set()
+        await shows(pilot, "There is a question first")
+        assert pilot.app.screen is shown
+        await pilot.press("escape", "s")
+        await shows(pilot, "Overwrite 1 file?")
+    assert not query.asked
+
+
 @pytest.mark.parametrize("is_there", [False, True])
 async def test_a_key_that_is_pressed_twice_starts_one_export(
     run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch, is_there: bool

@@ -3,7 +3,6 @@
 import pytest
 from textual.app import App, ComposeResult
 from textual.binding import Binding
-from textual.widgets import Input
 
 from accel_tui.widgets.key_bar import KeyBar
 from tui.stand_ins import until
@@ -19,12 +18,10 @@ class Keys(App[None]):
         Binding("h", "hide", "Hidden", show=False),
     ]
 
-    AUTO_FOCUS = ""
     ENABLE_COMMAND_PALETTE = False
     count = 0
 
     def compose(self) -> ComposeResult:
-        yield Input()
         yield KeyBar()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -73,12 +70,3 @@ async def test_a_click_is_as_good_as_a_key_where_the_key_works(app: Keys) -> Non
         assert [each.title for each in app._notifications] == ["Forbidden"]
         await pilot.hover(KeyBar, offset=(4, 0))
         assert app.query_one(KeyBar).tooltip == "Count one more"
-
-
-async def test_a_click_types_nothing_into_a_field(app: Keys) -> None:
-    async with app.run_test(size=(60, 4)) as pilot:
-        app.query_one(Input).focus()
-        await pilot.pause()
-        await pilot.click(KeyBar, offset=(4, 0))
-        assert app.count == 1
-        assert not app.query_one(Input).value

@@ -9,6 +9,7 @@ from typing import Any
 from accel_engine.hosts.carried_files import carried_name
 from accel_engine.plan import DEFAULTS, PATH_FIELDS
 from accel_engine.plan.monitor import is_better_lower
+from accel_engine.plan.task_choices import LOSS_ALIASES
 from accel_engine.run import RunInfo, RunSummary
 from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.run.store.steps import THROUGHPUT
@@ -31,6 +32,9 @@ NO_VALUE = "—"
 
 _UNKNOWN: Any = object()
 """The value of a field that is not known of a run."""
+
+LOSS_SERIES = frozenset({"loss", f"{VALIDATION_PREFIX}loss"})
+"""The series whose values depend on the loss function."""
 
 _TITLES = frozenset({"name"})  # shown as column titles
 
@@ -98,6 +102,12 @@ class ComparedRun:
     def seconds(self) -> float:
         """Seconds of training, summed over all engines."""
         return max(self.run.seconds, self.state.elapsed(self.state.step_rate.ended) or 0.0)
+
+    @property
+    def loss_function(self) -> str | None:
+        """Keras' name of the loss that it is trained with; ``None`` if unknown."""
+        name = self.state.built.loss if self.state.built else ""
+        return LOSS_ALIASES.get(name, name) or None
 
     @property
     def devices(self) -> str:
@@ -251,6 +261,11 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
         yield from _figures(runs)
         return
     yield _row("steps", [compared.run.steps for compared in runs], "{:,}".format)
+    if have_several_losses(functions := [compared.loss_function for compared in runs]):
+        yield _row("loss function", functions, str)
+    examples = [built.validation_examples if (built := compared.state.built) else None for compared in runs]
+    if len({*examples} - {None}) > 1:
+        yield _row("validation examples", examples, "{:,}".format)
     for name in dict.fromkeys(name for compared in runs for name in compared.run.metrics or {}):
         yield _metric_row(runs, name)
     baselines = [compared.run.baseline for compared in runs]
@@ -271,6 +286,11 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     yield _row("devices", [compared.devices or None for compared in runs], str)
 
 
+def have_several_losses(functions: Iterable[str | None]) -> bool:
+    """Whether the known ones of some loss functions differ: then none of their values is the best."""
+    return len({*functions} - {None}) > 1
+
+
 def kinds_of_value(runs: Sequence[ComparedRun], series: str) -> str:
     """The kind of the values of training of a series, such as ``last epoch``; empty if no run has one."""
     return " or ".join(dict.fromkeys(each.kind_of_value for each in runs if series in (each.run.metrics or {})))
@@ -283,6 +303,8 @@ def _metric_row(runs: Sequence[ComparedRun], name: str) -> ComparedRow:
     }
     lowers = {is_better_lower(name, mode) for mode in modes or {None}}
     lower = lowers.pop() if len(lowers) == 1 else None  # runs may disagree
+    if name in LOSS_SERIES and have_several_losses(each.loss_function for each in runs):
+        lower = None
     row = _row(
         name.replace("validation_", "val ").replace("_", " "),
         [(each.run.metrics or {}).get(name) for each in runs],

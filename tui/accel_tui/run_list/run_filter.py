@@ -98,7 +98,7 @@ def _equal(value: object, text: str) -> bool:
     if isinstance(value, int | float):
         with suppress(ValueError):
             return float(text) == value
-    return ",".join(value).lower() == text if isinstance(value, list | tuple) else str(value).lower() == text
+    return ",".join(map(str, value)).lower() == text if isinstance(value, list | tuple) else str(value).lower() == text
 
 
 def _plan(field: str) -> Callable[[RunSummary], tuple[str, ...]]:

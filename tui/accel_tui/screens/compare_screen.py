@@ -295,7 +295,9 @@ def _result_row(at: int, comparison: Comparison) -> ResultRow:
     compared = comparison.runs[at]
     name = f"{_sign(at)} {printable_line(compared.title)}"
     differs = comparison.differences(at) if at else "—"
-    return ResultRow(compared.run, name, style_of(at), compared.speed, compared.seconds, differs)
+    return ResultRow(
+        compared.run, name, style_of(at), compared.speed, compared.seconds, compared.loss_function, differs
+    )
 
 
 def _summaries(directories: Sequence[Path]) -> tuple[RunSummary, ...]:

@@ -12,6 +12,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import Column, SortKey, SortOrder, column_width
 from accel_tui.run_list.columns import SYMBOLS
+from accel_tui.run_list.comparison import LOSS_SERIES, have_several_losses
 from accel_tui.run_list.groups import RESULT, RunGroup, bar_colour, make_group, result_of
 from accel_tui.widgets.table import Table
 
@@ -34,6 +35,8 @@ class ResultRow:
     """Steps per second."""
     seconds: float = 0.0
     """Seconds of training."""
+    loss_function: str | None = None
+    """Keras' name of its loss; ``None`` if unknown."""
     differs: str = ""
     """How its plan differs from the plan of the first run."""
 
@@ -67,6 +70,8 @@ class ComparedRunsTable(Table[ResultRow]):
         """Show the runs, with the columns of which they have values."""
         group = make_group(("",), [row.run for row in self.rows])
         best = group.best
+        if group.series in LOSS_SERIES and have_several_losses(row.loss_function for row in self.rows):
+            best = None
         title = group.result_title or RESULT
         self.border_title = "Results"
         width = column_width("run", (row.name for row in self.rows), _WIDEST_NAME)

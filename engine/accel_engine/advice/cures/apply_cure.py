@@ -165,6 +165,8 @@ def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
         why = f"{', '.join(fixed)} cannot change within a run"
     elif info.status.live and not steps_taken(info.directory):
         raise RunError(f"run {info.id} has taken no step yet: apply the cure once it trains")
+    elif info.status.live and info.study:
+        why = f"run {info.id} is a trial of the search {info.study}, which starts the next trial once it stops"
     elif not info.status.live and info.status not in CONTINUABLE:
         why = f"run {info.id} is {info.status}, and cannot be continued"
     elif not info.status.live and not latest_checkpoint(info.directory):

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.arrow import import_pyarrow
+from accel_engine.data.dataset import spread_rows
 from accel_engine.data.folders.image_folder import ImageDecoder
 from accel_engine.data.prepared.columns import ColumnSource, Rows, fixed, not_finite, numpy_type, pad
 from accel_engine.data.prepared.features import read_json
@@ -23,6 +24,7 @@ from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, Prepar
 from accel_engine.data.roles import check_named_columns, choose_roles
 from accel_engine.data.source import DatasetEntry
 from accel_engine.data.splits import choose_splits
+from accel_engine.data.standardization import precision_warnings
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError
 from accel_engine.files import regular
@@ -31,6 +33,10 @@ from accel_engine.memory import check_fits_memory
 from accel_engine.user_paths import is_file, user_path
 
 _NUMBERS = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float16", "float32")
+
+
+_COMPARED = 10_000
+"""Examples that tell whether float32 keeps the digits of a column."""
 
 
 class _Splits(msgspec.Struct):
@@ -126,6 +132,16 @@ class HuggingFace(PreparedSource):
         missing = {name: sum(table[name].null_count for table in tables) for name in layout.specs}
         columns = tuple(replace(each, missing=missing[each.name]) for each in described.columns)
         return replace(described, columns=columns, class_counts=class_counts)
+
+    def precision_warnings(self) -> tuple[str, ...]:
+        """A warning on columns of float64, by some training examples, whose digits float32 loses."""
+        table, layout = self._tables["train"], self.layout
+        others = {*self._padded, *layout.images}
+        specs = {name: layout.specs[name] for name in layout.roles.names if name not in others}
+        names = [name for name, spec in specs.items() if spec.dtype == "float32"]
+        some = table.select(names).take(spread_rows(table.num_rows, _COMPARED)).drop_null()
+        values = {name: _to_numpy(some[name].combine_chunks()) for name in names}
+        return precision_warnings((name, each.reshape(len(some), *fixed(specs[name]))) for name, each in values.items())
 
     def _leave_out_unlabelled(self, target: str) -> Iterator[str]:
         """Leave out splits for a competition, whose labels are all -1."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.arrays import target_form
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.data_options import OF_CLASSES, DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
 from accel_engine.data.folders.image_folder import common_size, image_changes
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange, is_image
@@ -20,7 +21,7 @@ from accel_engine.data.roles import Roles
 from accel_engine.data.source import DatasetEntry, EntryColumn, Source, parse_size
 from accel_engine.data.splits import of_own_splits, split_rows, split_sizes, without_shares
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
-from accel_engine.data.targets import named_classes, sparse_labels
+from accel_engine.data.targets import Known, named_classes, sparse_labels
 from accel_engine.errors import DataError
 from accel_engine.image_files import parse_header
 
@@ -97,11 +98,12 @@ class PreparedSource(Source):
         kind, values = _kind_and_range(layout.roles, layout.specs, layout.images)
         task = _task_of(layout.roles, layout.specs, options, layout.class_names)
         spec = _spec_of(layout.roles, layout.specs, task)
+        class_names = _class_names(layout, task)
         return replace(
             self.entry,
             name=layout.name or self.entry.name,
             shape=tuple(side or 0 for side in spec.inputs.shape) if isinstance(spec.inputs, ArraySpec) else None,
-            classes=len(layout.class_names) or None,
+            classes=len(class_names) or None,
             examples=sizes.get("train"),
             validation_examples=counts.get("validation", sizes.get("validation")),
             test_examples=counts.get("test", sizes.get("test")),
@@ -112,7 +114,7 @@ class PreparedSource(Source):
             task=task,
             spec=spec,
             columns=_describe_columns(layout.roles, layout.specs, layout.images),
-            class_names=layout.class_names,
+            class_names=class_names,
         )
 
     def load(self, progress: Progress) -> Dataset:
@@ -123,12 +125,12 @@ class PreparedSource(Source):
         reader = _Reader(layout, options, progress, fits_in_memory(size * sum(map(len, sources.values()))))
         splits = {use: reader.read(sources[use]) for use in ("train", "validation", "test") if use in sources}
         task = _task_of(layout.roles, layout.specs, options, layout.class_names)
-        names, found = layout.class_names, tuple(splits)
-        if task == "classification" and len(layout.roles.targets) == 1:
-            splits, names = _with_classes(splits, names, layout.roles.targets[0], options)
+        names, found = _class_names(layout, task), tuple(splits)
+        if task in OF_CLASSES and len(layout.roles.targets) == 1:
+            splits, names = _with_classes(splits, names, layout.roles.targets[0], replace(options, task=task))
         unlabelled = [f"the {use} split has no labels: it is not used" for use in found if use not in splits]
         own = of_own_splits(options, [use for use in splits if use in self.own_splits])
-        splits, notes = _divided(splits, own, is_labelled=bool(names))
+        splits, notes = _divided(splits, own, task, is_labelled=bool(names))
         kind, values = _kind_and_range(layout.roles, layout.specs, layout.images)
         return Dataset(
             layout.name or self.entry.name,
@@ -142,7 +144,12 @@ class PreparedSource(Source):
             value_range=values,
             notes=(*layout.notes, *unlabelled, *notes),
             changes=(*layout.changes, *reader.changes),
+            warnings=self.precision_warnings(),
         )
+
+    def precision_warnings(self) -> tuple[str, ...]:
+        """A warning on columns of float64, where the data has some, whose digits are lost where they become float32."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,17 +190,35 @@ class _Reader:
         self.changes.append(Change("left out", "examples", len(rows), len(source), problems))
 
 
+def _class_names(layout: Layout, task: str) -> tuple[str, ...]:
+    """Names of the classes: the data's; of one-hot and multi-hot vectors without names, the places in them."""
+    spec = layout.specs[layout.roles.targets[0]] if len(layout.roles.targets) == 1 else None
+    if layout.class_names or spec is None or len(spec.shape) != 1 or not _is_vector(spec.shape, task):
+        return layout.class_names
+    return tuple(map(str, range(spec.shape[0] or 0)))
+
+
+def _is_vector(shape: Sequence[int | None], task: str) -> bool:
+    """Whether targets, each of a shape, have a number for each class; otherwise each is the label of a class."""
+    return task == "multi-label" or (task == "classification" and len(shape) == 1 and shape[0] != 1)
+
+
 def _with_classes(
     splits: dict[str, Split], class_names: tuple[str, ...], name: str, options: DataOptions
 ) -> tuple[dict[str, Split], tuple[str, ...]]:
     """The splits with labels as int32, without those whose labels are all -1, and the names of the classes.
 
     Raises:
-        DataError: A label is not one of the classes.
+        DataError: A label is not one of the classes, or a vector is not one of the task.
     """
     labels = {use: split.targets for use, split in splits.items()}
     if not all(isinstance(each, np.ndarray) for each in labels.values()):
         return splits, class_names
+    if _is_vector(labels["train"].shape[1:], options.task):
+        for use, each in labels.items():
+            target_form(Known.of(each), None, options.task, class_names, f"{name} of the split {use}")
+        dtype = np.int32 if options.task == "classification" else labels["train"].dtype
+        return {use: replace(splits[use], targets=each.astype(dtype)) for use, each in labels.items()}, class_names
     if labels["train"].dtype.kind in "OUS":
         form = named_classes(labels["train"], class_names, name)
         class_names = form.names
@@ -215,13 +240,12 @@ def _with_classes(
 
 
 def _divided(
-    splits: dict[str, Split], options: DataOptions, *, is_labelled: bool
+    splits: dict[str, Split], options: DataOptions, task: str, *, is_labelled: bool
 ) -> tuple[dict[str, Split], list[str]]:
     """The splits that the data has, and shares of the training examples for others, with notes about these."""
     train = splits["train"]
     own = without_shares(options, validation="validation" in splits, test="test" in splits)
-    labels = train.targets if is_labelled and isinstance(train.targets, np.ndarray) else None
-    rows = split_rows(len(train), own, labels)
+    rows = split_rows(len(train), own, _labels(train.targets, task) if is_labelled else None)
     notes = []
     if "validation" not in splits and options.split != "none":
         notes.append(f"validation split: {len(rows.validation)} of {len(train)} examples")
@@ -229,6 +253,15 @@ def _divided(
         notes.append(f"test split: {len(rows.test)} of {len(train)} examples")
     shares = {use: _select(train, own_rows) for use, own_rows in rows._asdict().items() if len(own_rows)}
     return {**shares, **splits, "train": shares["train"]}, notes
+
+
+def _labels(targets: Any, task: str) -> npt.NDArray[Any] | None:
+    """The class of each example, for a stratified split; ``None`` where that is unknown, or an example has several."""
+    if not isinstance(targets, np.ndarray):
+        return None
+    if targets.size == len(targets):
+        return targets.reshape(-1)
+    return targets.argmax(axis=1) if task == "classification" else None
 
 
 def _select(split: Split, rows: npt.NDArray[np.intp]) -> Split:

@@ -15,7 +15,7 @@ from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.roles import Roles, choose_roles
 from accel_engine.data.source import DatasetEntry
 from accel_engine.data.splits import Rows, SplitRows
-from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization import Standardization, precision_warnings
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.columns import KINDS, Columns, TableColumn, describe_column, sample_rows
@@ -269,6 +269,9 @@ def load_table(entry: DatasetEntry, options: DataOptions, progress: Progress = n
         warnings = tuple(f"{other_path.name}: {each}" for each in said)
         warnings += unseen_notes(vocabularies, other.inputs, every, other_path)
         changes += other.changes
+    if isinstance(rows.targets, dict):
+        own = {name: each[parts.train] for name, each in rows.targets.items() if each.ndim == 2}
+        warnings += precision_warnings((name, each[:, 0]) for name, each in own.items())
     if scaling is not None:
         changes.append(standardized_change(", ".join(table.roles.targets)))
     return Dataset(

@@ -78,7 +78,7 @@ def target_arrays(
 
     Returns:
         Class indices, int32 ``[n]``, for one target with classes; numbers as float64 ``[n, k]`` for k targets with
-        numbers; labels of 0 and 1 as float32 ``[n, k]``; a dictionary of class indices and numbers as float32 by column
+        numbers; labels of 0 and 1 as float32 ``[n, k]``; a dictionary of class indices and numbers as float64 by column
         for targets of both kinds, or of several classes; ``None`` without targets. And which rows have all targets,
         bool ``[n]``; others hold arbitrary values.
     """
@@ -87,7 +87,7 @@ def target_arrays(
         return None, valid
     arrays: dict[str, npt.NDArray[Any]] = {}
     for name, classes in form.classes.items():
-        single = form.task != "regression"
+        single = form.task == "multi-label"
         arrays[name], known = _indices(columns[name], classes) if classes else _numbers(columns[name], single=single)
         valid &= known
     if form.task == "auto":

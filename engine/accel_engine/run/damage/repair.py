@@ -42,6 +42,7 @@ class Repair:
     steps: int
     """Steps up to the last one that was saved."""
     checkpoints: SavedCount
+    """Its checkpoints, its other workers' included."""
     workers: SavedCount
     """The runs of its other workers."""
     model: bool | None
@@ -75,8 +76,10 @@ def repair_run(directory: Path) -> Repair | None:
     ):
         final = new.parents[1] / new.name
         rows, steps = _save(directory, new)
-        workers = _save_workers(directory, new, final, rows)
-        done = Repair(final, rows, steps, _copy_checkpoints(directory, new), workers, _copy_model(directory, new))
+        checkpoints = _copy_checkpoints(directory, new)
+        workers, more = _save_workers(directory, new, final, rows)
+        _share_checkpoints(directory, new)
+        done = Repair(final, rows, steps, checkpoints + more, workers, _copy_model(directory, new))
         if not (any(figures.saved for figures in rows.values()) or done.checkpoints.saved or done.model):
             raise RunError(f"nothing of run {directory.name} can be read, so that nothing can be saved")
     return done
@@ -91,13 +94,18 @@ def _refuse_live(directory: Path) -> None:
 
 
 def _is_whole(directory: Path) -> bool:
-    own = [worker for worker in worker_runs_of(directory).values() if not worker.is_symlink()]
-    checkpoints = directory / CHECKPOINTS
+    runs = _runs_within(directory)
+    folders = [run / CHECKPOINTS for run in runs]
     return (
-        all(_is_database_whole(run) for run in (directory, *own))
-        and not any(find_damage(checkpoints, step) for step in steps_in(checkpoints))
+        all(_is_database_whole(run) for run in runs)
+        and not any(find_damage(folder, step) for folder in folders for step in steps_in(folder))
         and _is_model_whole(directory) is not False
     )
+
+
+def _runs_within(directory: Path) -> list[Path]:
+    """A run, and those of its other workers that are within it."""
+    return [directory, *(worker for worker in worker_runs_of(directory).values() if not worker.is_symlink())]
 
 
 def _is_database_whole(directory: Path) -> bool:
@@ -118,9 +126,15 @@ def _save(directory: Path, new: Path) -> tuple[dict[str, SavedCount], int]:
     return rows, steps
 
 
-def _save_workers(directory: Path, new: Path, final: Path, rows: dict[str, SavedCount]) -> SavedCount:
-    """Save the runs of other workers that are within a run, and link those that it links to; adds to ``rows``."""
-    figures = SavedCount()
+def _save_workers(
+    directory: Path, new: Path, final: Path, rows: dict[str, SavedCount]
+) -> tuple[SavedCount, SavedCount]:
+    """Save the runs of other workers that are within a run, and link those that it links to; adds to ``rows``.
+
+    Returns:
+        How many of them, and how many of their checkpoints.
+    """
+    figures, checkpoints = SavedCount(), SavedCount()
     for worker in worker_runs_of(directory).values():
         place = new / WORKERS / worker.name
         make_private(place.parent)
@@ -135,12 +149,13 @@ def _save_workers(directory: Path, new: Path, final: Path, rows: dict[str, Saved
             found = {}
         if any(each.saved for each in found.values()):
             figures += SavedCount(saved=1)
+            checkpoints += _copy_checkpoints(worker, place)
         else:
             shutil.rmtree(place)
             figures += SavedCount(lost=1)
         for table, each in found.items():
             rows[table] += each
-    return figures
+    return figures, checkpoints
 
 
 def _copy_checkpoints(directory: Path, new: Path) -> SavedCount:
@@ -151,6 +166,15 @@ def _copy_checkpoints(directory: Path, new: Path) -> SavedCount:
         is_saved = not find_damage(folder, step) and _copy_all(paths, new / CHECKPOINTS)
         figures += SavedCount(saved=1) if is_saved else SavedCount(lost=1)
     return figures
+
+
+def _share_checkpoints(directory: Path, new: Path) -> None:
+    """Give a worker that has lost all its checkpoints those of another, which are equal: all continue, or none."""
+    saved = {path: new / path.relative_to(directory) for path in _runs_within(directory)}
+    whole = next((copy for copy in saved.values() if steps_in(copy / CHECKPOINTS)), None)
+    for path, copy in saved.items():
+        if whole and copy.is_dir() and steps_in(path / CHECKPOINTS) and not steps_in(copy / CHECKPOINTS):
+            _copy_checkpoints(whole, copy)
 
 
 def _copy_model(directory: Path, new: Path) -> bool | None:

@@ -204,6 +204,9 @@ def read_info(database: RunDatabase, *, watched: bool = True) -> RunInfo:
     mirrored: HostState | None = meta.get(HOST_STATE)
     status = _status_there(mirrored) if mirrored else _status(database, meta, is_directory_lost=is_directory_lost)
     values = dict((effective_plan if has_engine else stored_plan)(plan)) if plan else {}
+    if source and not isinstance(values.get("config"), dict):  # earlier versions wrote its settings as plan fields
+        settings = {name: values.pop(name) for name in [*values] if name != "name"}
+        values |= {"config": settings} if settings else {}
     info = RunInfo(
         id=run_name(directory),
         directory=directory,

@@ -276,7 +276,13 @@ def read_session(directory: Path) -> Session:
     Raises:
         RunError: The run cannot be read.
     """
-    kinds = (events.RunStarted, events.Recovered, events.LearningRateChanged, events.CommandAnswered)
+    kinds = (
+        events.RunStarted,
+        events.Recovered,
+        events.LearningRateChanged,
+        events.CommandAnswered,
+        events.RunEnded,
+    )
     return read_history(directory, *kinds).session
 
 
@@ -377,7 +383,8 @@ def _start(draft: SimpleNamespace, event: events.RunStarted) -> None:
     if draft.checkpoint and draft.checkpoint.step > first:
         draft.checkpoint = None
     draft.interrupted = None
-    if before and (before.pid, before.host) == (event.pid, event.host):
+    # In a container, each engine may have the same host and process id: one that has ended is another one.
+    if before and draft.ended is None and (before.pid, before.host) == (event.pid, event.host):
         draft.session = replace(draft.session, engines=draft.session.engines + 1)
     else:
         draft.interrupted = draft.session if before else None

@@ -2,6 +2,7 @@
 
 import re
 import secrets
+import shlex
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -9,10 +10,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from accel_engine import strategies
 from accel_engine.clock import boot_seconds
 from accel_engine.errors import PlanError, RunError, UsageError, file_errors
 from accel_engine.events import EpochEnded, ModelBuilt, RunStarted
-from accel_engine.files import replacing
+from accel_engine.files import link_or_copy, replacing
 from accel_engine.json_values import encode
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
@@ -170,6 +172,8 @@ def _new_directory(title: str, parent: Path | None = None) -> Path:
 def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
     """Create, or reopen, the run of a worker other than the chief, within the chief's run.
 
+    A new worker of a run that has trained continues from the chief's checkpoints, which those of workers are equal to.
+
     Args:
         run: The chief's run directory.
         run_directory_name: The worker's :attr:`accel_engine.strategies.cluster_spec.ClusterSpec.run_directory_name`.
@@ -184,8 +188,20 @@ def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
         reopen(directory, plan)
     else:
         run_paths.make_private(directory.parent)
+        if not strategies.find(plan.strategy).coordinated:  # a coordinator alone has checkpoints
+            _take_checkpoints(run, directory)
         _initialize_run(directory, plan.absolute().to_json())
     return directory
+
+
+def _take_checkpoints(run: Path, directory: Path) -> None:
+    with file_errors(f"the checkpoints of run {run.name} cannot be copied to {directory}"):
+        for path in (run / run_paths.CHECKPOINTS).glob("step-*.*"):
+            target = directory / run_paths.CHECKPOINTS / path.name
+            run_paths.make_private(target.parent)
+            if not target.exists():
+                with replacing(target) as unfinished:
+                    link_or_copy(path, unfinished)
 
 
 def _initialize_run(directory: Path, plan: str, **meta: object) -> None:
@@ -263,7 +279,7 @@ def with_found_weights(plan: Plan) -> Plan:
     """A plan whose ``initial_weights`` name a run's directory, if they name a run.
 
     Raises:
-        PlanError: There is no such run, or it has no weights.
+        PlanError: There is no such run, it has no weights, or they are on a host.
     """
     source = plan.initial_weights
     if not source or source == IMAGENET or source.endswith(WEIGHT_FILES):
@@ -273,6 +289,10 @@ def with_found_weights(plan: Plan) -> Plan:
     except UsageError as error:
         reason = f"must be {IMAGENET}, a run, FILE.keras or FILE.weights.h5: {error}"
         raise PlanError("initial_weights", source, reason) from error
+    if host := run_paths.host_of_run(directory):
+        name = run_paths.run_name(directory)
+        reason = f"the weights of {name} are on {host}: bring them here with accel-tui fetch {shlex.quote(name)}"
+        raise PlanError("initial_weights", source, reason)
     if not run_paths.latest_checkpoint(directory) and run_paths.trained_model(directory) is None:
         reason = f"run {directory.name} has no weights yet: it has written neither a checkpoint nor model.keras"
         raise PlanError("initial_weights", source, reason)

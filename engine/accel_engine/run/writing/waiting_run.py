@@ -6,11 +6,12 @@ from pathlib import Path
 
 from accel_engine import clock
 from accel_engine.errors import AccelError, RunError
-from accel_engine.events import Outcome, RunEnded
+from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.database import DATABASE, reading, writing
 from accel_engine.run.store.meta import REOPENED, read_meta
+from accel_engine.run.store.stored_events import last_event
 from accel_engine.run.writing.writer import RunWriter
 
 
@@ -34,6 +35,9 @@ def end_waiting(directory: Path, reason: str, outcome: Outcome = Outcome.STOPPED
             return
         if (before := read_meta(database).get("before")) is not None:
             database.set_meta(**{key: before.get(key) for key in REOPENED}, before=None)
+            return
+        if last_event(database, RunStarted):  # an earlier version, which kept no ``before``, reopened it
+            database.set_meta(queued=None)
             return
     writer = RunWriter(directory)
     try:

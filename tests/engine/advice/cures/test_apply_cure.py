@@ -121,6 +121,15 @@ def test_a_live_run_at_a_place_trains_on() -> None:
         assert database.unanswered(Command) == []
 
 
+def test_a_live_trial_of_a_search_is_not_stopped_and_continued_beside_it() -> None:
+    plan = Plan(model="mlp")
+    engine = FakeEngine(plan, directory=create(plan, study="cnn-digits", trial=0)).begin().build().train(10)
+    with pytest.raises(RunError, match=r"a trial of the search cnn-digits, which .*: start a new run with accel-tui"):
+        apply(engine.directory, {"clip_norm": 1.0}, launch=pytest.fail)
+    with reading(engine.directory) as database:
+        assert database.unanswered(Command) == []
+
+
 def test_a_live_run_without_a_step_has_no_checkpoint_to_continue_from() -> None:
     directory = create(Plan(model="mlp"))
     with closing(RunWriter(directory)) as writer:

@@ -60,6 +60,17 @@ def load(path: Path, **options: Any) -> dataset_module.Dataset:
     return data.load(str(path), DataOptions(**options))
 
 
+def test_columns_of_float64_that_lose_their_digits_are_warned_of(tmp_path: Path) -> None:
+    rows = table(range(20))
+    pairs = pa.array([[row, 123456789.0 + row] for row in range(19)] + [None])
+    root = save(tmp_path / "mine", rows.set_column(rows.column_names.index("pair"), "pair", pairs))
+    dataset = load(root, split="none", features=("pair",), target=("label",), invalid_examples="skip")
+    assert dataset.warnings == (
+        "float32 loses digits that tell examples apart in pair[:, 1]: subtract the mean, and divide by the scale",
+    )
+    assert load(save(tmp_path / "plain", rows), split="none").warnings == ()
+
+
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_saved_dataset(tmp_path: Path, in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not in_memory:

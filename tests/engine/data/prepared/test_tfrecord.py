@@ -410,3 +410,34 @@ def test_other_data_does_not_decide_which_classes_there_are(tmp_path: Path) -> N
         DataError, match="example 1 of the split validation has the label 3; labels must be from 0 to 2"
     ):
         load(own, validation_data=str(others), keeps_split=True)
+
+
+@pytest.mark.parametrize("names", [(), ("a", "b", "c")])
+@pytest.mark.parametrize("task", ["classification", "multi-label"])
+def test_vectors_of_classes(tmp_path: Path, task: str, names: tuple[str, ...]) -> None:
+    several = int(task == "multi-label")
+    vectors = [[int(place == row % 3 or place < several * row % 3) for place in range(3)] for row in range(30)]
+    write(tmp_path / "train.tfrecord", [{"x": [0.0], "label": each} for each in vectors])
+    features = {"x": {"shape": [1]}, "label": {"dtype": "int64", "shape": [3]}}
+    (tmp_path / "features.json").write_text(json.dumps({"features": features, "class_names": names}))
+    if several:
+        with pytest.raises(PlanError, match="needs one class per example"):
+            load(tmp_path, task=task, split="stratified")
+    dataset = load(tmp_path, task=task, split="random" if several else "stratified")
+    entry = survey(tmp_path, task=task)
+    assert entry.class_names == dataset.class_names == (names or ("0", "1", "2"))
+    assert entry.classes == dataset.classes == 3
+    assert entry.spec.targets == dataset.spec.targets
+    if not several:
+        assert dataset.validation.targets.sum(axis=0).tolist() == [1, 1, 1]
+        write(tmp_path / "test.tfrecord", [{"x": [0.0], "label": [1, 1, 0]}])
+        with pytest.raises(DataError, match="row 0 is not one-hot"):
+            load(tmp_path, task=task)
+
+
+def test_vectors_and_the_names_of_their_classes_have_one_number(tmp_path: Path) -> None:
+    write(tmp_path / "train.tfrecord", [{"x": [0.0], "label": [1, 0, 0]}, {"x": [0.0], "label": [0, 1, 0]}])
+    features = {"x": {"shape": [1]}, "label": {"dtype": "int64", "shape": [3]}}
+    (tmp_path / "features.json").write_text(json.dumps({"features": features, "class_names": list("abcd")}))
+    with pytest.raises(DataError, match="has 3 classes, but there are 4 class names"):
+        load(tmp_path, task="classification")

@@ -18,7 +18,15 @@ from accel_engine.run.damage.repair import Repair, SavedCount
 from accel_engine.run.damage.repair import repair_run as repair_run
 from accel_engine.run.directory.checkpoint_files import write_checksums
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, hosts_directory, runs_directory
+from accel_engine.run.directory.run_paths import (
+    CHECKPOINTS,
+    LOG,
+    MODEL,
+    WORKERS,
+    checkpoint_steps,
+    hosts_directory,
+    runs_directory,
+)
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.annotations import NAME_LENGTH, rename_run
 from accel_engine.run.store.database import DATABASE
@@ -286,6 +294,29 @@ def test_the_runs_of_other_workers_are_repaired_too(run: Path) -> None:
     assert copies["worker 3"].resolve() == elsewhere
     assert (copies["worker 1"] / LOG).read_text() == "a worker\n"
     assert repair_run(done.directory) is None
+
+
+def test_checkpoints_of_other_workers_are_looked_at_and_kept(run: Path) -> None:
+    worker = run / WORKERS / "1"
+    worker.parent.mkdir()
+    damaged_runs.copied(damaged_runs.record(), worker)
+    for folder in (run / CHECKPOINTS, worker / CHECKPOINTS):
+        folder.mkdir()
+        for step in (1, 2):
+            for name in ("index", "data-00000-of-00001"):
+                (folder / f"step-{step}.{name}").write_bytes(b"index")
+            write_checksums(folder, step)
+    assert repair_run(run) is None
+    (worker / CHECKPOINTS / "step-2.index").write_bytes(b"jndex")
+    done = repair(run)
+    assert done.checkpoints == SavedCount(saved=3, lost=1)
+    assert checkpoint_steps(done.directory / WORKERS / "1") == [1]
+    assert checkpoint_steps(done.directory) == [1, 2]
+    for step in (1, 2):
+        (run / CHECKPOINTS / f"step-{step}.index").write_bytes(b"")
+    done = repair(run)
+    assert done.checkpoints == SavedCount(saved=1, lost=3)
+    assert checkpoint_steps(done.directory) == [1], "which the worker has, too"
 
 
 def test_texts_that_are_no_utf_8_are_written_again(run: Path) -> None:

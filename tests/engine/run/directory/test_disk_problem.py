@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -364,7 +365,7 @@ def test_expensive_tries_are_rarer(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     waits: list[float] = []
     now = [0.0]
     disk = DiskWait(tmp_path, lambda _: None)
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module, "time", Mock(wraps=module.time, monotonic=lambda: now[0]))
 
     def wait(seconds: float) -> bool:
         waits.append(seconds)

@@ -89,6 +89,8 @@ CONTINUED = started(10.0, 2)
             Session(10.0, 2),
         ),  # lost before its first phase
         ([*FIRST, CONTINUED, started(11.0, 2), recovered(NOT_A_NUMBER)], Session(10.0, 2, 1)),  # phases may not be read
+        ([*FIRST, ended(Outcome.STOPPED), started(10.0, 1), TRAINS], Session(10.0, 1)),  # in a container, as process 1
+        ([*FIRST, ended(Outcome.FAILED), started(10.0, 1), recovered(ENGINE_LOST)], Session(1.0, 2)),
     ],
 )
 def test_a_session_begins_with_the_engine_that_a_user_has_started(events: list[Event], session: Session) -> None:

@@ -1,6 +1,7 @@
 """The parts of a run of many workers."""
 
 import os
+import shutil
 import socket
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import Worker, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, find_run, list_runs
+from accel_engine.run.directory.checkpoint_files import write_checksums
+from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_engine.run.runs.creation import create_recorded, create_worker
 from accel_engine.run.runs.worker_runs import link, path_of, run_to_continue, worker_runs_of
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -76,6 +79,18 @@ def test_a_part_is_not_linked_into_another_run_of_that_id_nor_over_another_part(
     assert not kept.is_symlink()
     assert link(kept, chief.name, socket.gethostname(), 1), "what is within the run needs no link"
     assert not kept.is_symlink()
+
+
+def test_a_new_part_of_a_run_that_has_trained_continues_from_the_chief_s_checkpoints(chief: Path) -> None:
+    (chief / "checkpoints").mkdir()
+    for step in (23, 46):
+        (chief / "checkpoints" / f"step-{step}.index").write_bytes(b"index")
+        write_checksums(chief / "checkpoints", step)
+    part = begin(create_worker(chief, "1", PLAN))
+    assert checkpoint_steps(part) == [23, 46]
+    assert checkpoint_steps(create_worker(chief, "ps0", Plan(strategy="parameter-server"))) == []
+    shutil.rmtree(part / "checkpoints")
+    assert checkpoint_steps(create_worker(chief, "1", PLAN)) == [], "which are lost, as all workers are told"
 
 
 def test_a_part_is_listed_as_what_it_is_and_is_not_the_last_run(chief: Path) -> None:

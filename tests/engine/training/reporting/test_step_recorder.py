@@ -1,7 +1,9 @@
 """The means of an epoch's series, from chunks of its steps."""
 
+import time
 from contextlib import suppress
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -39,7 +41,7 @@ class Reporter:
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A clock that only the test moves."""
     now = SimpleNamespace(seconds=100.0)
-    monkeypatch.setattr(step_recorder.time, "perf_counter", lambda: now.seconds)
+    monkeypatch.setattr(step_recorder, "time", Mock(wraps=time, perf_counter=lambda: now.seconds))
     return now
 
 

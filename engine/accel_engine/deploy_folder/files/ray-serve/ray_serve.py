@@ -22,9 +22,11 @@ def build() -> Callable[..., Awaitable[None]]:
     from accel_engine.model_server.access import ServerAccess
     from accel_engine.model_server.application import ServingState, application
     from accel_engine.model_server.metrics import ServerMetrics
-    from accel_engine.model_server.served_model import Limits, ServedModel
+    from accel_engine.model_server.served_model import Limits, ServedModel, largest_body
+    from accel_engine.model_server.service import read_service
 
-    limits = Limits(threads=int(os.environ.get("OMP_NUM_THREADS") or usable_processors()))  # which Ray sets to num_cpus
+    threads = int(os.environ.get("OMP_NUM_THREADS") or usable_processors())  # which Ray sets to num_cpus
+    limits = Limits(body=largest_body(read_service(HERE / "model")), threads=threads)
     state = ServingState(limits, ServerAccess(is_local=False), ServerMetrics())
     answer = application(state)
 
