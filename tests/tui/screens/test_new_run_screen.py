@@ -1122,7 +1122,7 @@ async def test_a_working_directory_that_is_removed_does_not_end_the_dashboard(
         await shows(pilot, "cars.csv", "engine: ready")
         shutil.rmtree(data_folder / "more")
         await pilot.resize_terminal(*WIDE)
-        await shows(pilot, "cars.csv", "s Start")
+        await shows(pilot, "1 Data", "3 What will happen", "s Start")
         await pilot.press("s")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
 
