@@ -174,14 +174,9 @@ def read_texts(path: Path, *, replace: bool = False, chunk: int | None = None) -
             yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         position, line = done - len(error.object) + error.start, line + error.object[: error.start].count(b"\n")
-        words = (
-            f"{path} is not UTF-8 at byte {position:,}: save it as UTF-8, use ",
-            FieldValue("tokenizer", "bytes"),
-            ", or replace what is not UTF-8 with ",
-            FieldValue("invalid_examples", "skip"),
-            f" (the byte is in line {line:,})",
-        )
-        raise DataError(join_words(words)) from error
+        place = f"{path} is not UTF-8 at byte {position:,}, in line {line:,}: save it as UTF-8"
+        skip, read = FieldValue("invalid_examples", "skip"), FieldValue("tokenizer", "bytes")
+        raise DataError(f"{place} ({skip} replaces what is not UTF-8, {read} reads bytes)") from error
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
 

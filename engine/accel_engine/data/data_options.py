@@ -64,9 +64,17 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Called now and then with the number of examples read, and of all (0 if unknown)."""
 
 
-def or_skip(problem: DataError) -> DataError:
-    """An error about one example, with the option that leaves such examples out."""
-    return DataError(f"{problem} ({FieldValue('invalid_examples', 'skip')} leaves such examples out)")
+_SKIP = f" ({FieldValue('invalid_examples', 'skip')} "
+
+
+def or_skip(problem: DataError, what: str = "such examples") -> DataError:
+    """An error about invalid examples, with the option that leaves them out."""
+    return DataError(f"{problem}{_SKIP}leaves {what} out)")
+
+
+def without_skip(problem: DataError) -> DataError:
+    """The same error without that option, which only training has."""
+    return DataError(str(problem).partition(_SKIP)[0])
 
 
 def no_progress(_done: int, _total: int) -> None:

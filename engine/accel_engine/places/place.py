@@ -1,6 +1,7 @@
 """The base of all places where runs are started, and a run as a place gets it."""
 
 import math
+import os
 import subprocess
 import sys
 import time
@@ -241,6 +242,20 @@ def machine_devices(gpus: int, model: str = "", *, tpus: int = 0) -> tuple[Devic
         *(Device(f"gpu:{index}", "gpu", model or "GPU") for index in range(gpus)),
         *(Device(f"tpu:{index}", "tpu", "TPU", cores=1) for index in range(tpus)),
     )
+
+
+def job_folder() -> str:
+    """The folder in which a job runs on each machine: the working directory.
+
+    Raises:
+        UsageError: It was removed.
+    """
+    try:
+        return os.getcwd()
+    except OSError:
+        raise UsageError(
+            "the working directory was removed: start accel-tui in a folder that all machines have"
+        ) from None
 
 
 def program_command(words: Sequence[str], python: str = sys.executable) -> list[str]:

@@ -3,7 +3,6 @@
 Ray gives machines and devices; the engine processes are the same as everywhere, and find each other by ``TF_CONFIG``.
 """
 
-import os
 import socket
 import sys
 import time
@@ -16,7 +15,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LaunchedPlace, Member
-from accel_engine.places.place import PlacedJob, machine_devices, program_command, room_on
+from accel_engine.places.place import PlacedJob, job_folder, machine_devices, program_command, room_on
 from accel_engine.places.ray_process import NodeProcess
 from accel_engine.process.polled_command import PolledCommand
 from accel_engine.run.directory.run_paths import home
@@ -86,7 +85,7 @@ class RayCluster(LaunchedPlace):
         common = {"ACCEL_TUI_HOME": str(home().absolute()), STARTED_BY_PLACE: str(self.name)}
         for index, member in enumerate(members):
             more = {"TF_CONFIG": cluster.processes[index].to_tf_config()} if cluster else {}
-            member.start.remote(str(job.directory), common | more, os.getcwd())
+            member.start.remote(str(job.directory), common | more, job_folder())
         return [_Remote(ray, member, answer[2]) for member, answer in zip(members, answers, strict=True)]
 
     def run(self, job: PlacedJob, words: Sequence[str], should_stop: Callable[[], bool]) -> int:
@@ -105,7 +104,7 @@ class RayCluster(LaunchedPlace):
             if not self._reserve(ray, job, gpus, tell):
                 return INTERRUPTED
             actor = self._actor(ray, job, gpus, 0, PolledCommand)
-            ray.get(actor.start.remote(program_command(words), os.getcwd()))
+            ray.get(actor.start.remote(program_command(words), job_folder()))
             is_told, status = False, None
             while status is None:
                 if should_stop() and not is_told:

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 import re
 import secrets
 import shlex
@@ -20,6 +19,7 @@ from accel_engine.places.place import (
     ArrayPlace,
     JobState,
     PlacedJob,
+    job_folder,
     machine_devices,
     program_command,
     room_on,
@@ -112,7 +112,7 @@ class Slurm(ArrayPlace):
         for option in job.request.place_options:
             _checked(option)
         name = f"accel-tui-{words[0]}-{secrets.token_hex(4)}"
-        where = ["--nodes=1", "--ntasks=1", f"--job-name={name}", f"--chdir={os.getcwd()}"]
+        where = ["--nodes=1", "--ntasks=1", f"--job-name={name}", f"--chdir={job_folder()}"]
         command = ["srun", *where, *self._resources(job), *job.request.place_options, *program_command(words)]
 
         def waits() -> bool:
@@ -219,7 +219,7 @@ class Slurm(ArrayPlace):
             "nodes": job.nodes,
             "resources": _lines([*tasks, *self._resources(job)]),
             "options": _lines([_checked(each) for each in request.place_options]),
-            "folder": os.getcwd(),
+            "folder": job_folder(),
             "log": _file_pattern(folder) + (f"/%a/{LOG}" if array else f"/{LOG}"),
             "home": str(home().absolute()),
             "python": sys.executable,

@@ -1,6 +1,5 @@
 """Starts one run on several machines over SSH, which see the run's directory under the same path."""
 
-import os
 import shlex
 import socket
 import subprocess
@@ -18,7 +17,7 @@ from accel_engine.json_values import Text, decode_or_none
 from accel_engine.keep_alive.restart import STARTED_BY_PLACE
 from accel_engine.places import PlaceRequest
 from accel_engine.places.launched import LOG, LaunchedPlace, Member
-from accel_engine.places.place import PlacedJob, machine_devices, program_command, run_attached, run_tool
+from accel_engine.places.place import PlacedJob, job_folder, machine_devices, program_command, run_attached, run_tool
 from accel_engine.process.engine_process import find_installation
 from accel_engine.run.directory.run_paths import home, host_function
 from accel_engine.run.store.database import DATABASE
@@ -137,7 +136,7 @@ class SshHosts(LaunchedPlace):
         if len(self.hosts) > 1:
             raise UsageError(f"{self.name} names {len(self.hosts)} machines: give one")
         machine = self._machines[0]
-        there = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(program_command(words, machine.python))}"
+        there = f"cd {shlex.quote(job_folder())} && exec {shlex.join(program_command(words, machine.python))}"
         return run_attached(ssh_command(machine.target, there), _PACKAGE, should_stop)
 
     def start(self, job: PlacedJob, tell: Callable[[str], bool]) -> list[Member]:
@@ -189,7 +188,7 @@ class SshHosts(LaunchedPlace):
         unset = () if cluster else ("-u", "TF_CONFIG")
         start = [machine.python, "-P", "-m", "accel_engine.places", "start", str(directory)]
         words = shlex.join(["env", *unset, *settings, *start])
-        return ssh_command(machine.target, f"cd {shlex.quote(os.getcwd())} && exec {words}", has_input=False)
+        return ssh_command(machine.target, f"cd {shlex.quote(job_folder())} && exec {words}", has_input=False)
 
 
 class _Connected:

@@ -11,6 +11,7 @@ from accel_engine.devices.device_types import Device, Sample
 from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.events import CommandAnswered, EpochEnded, Event, PlanChanged, RunStarted
 from accel_engine.plan import Plan
+from accel_engine.plan.changed_plan import INTERVALS
 from accel_engine.process import engine_process
 from accel_engine.process.detached import leave
 from accel_engine.process.start_run import prepare_continuation, prepare_run
@@ -218,6 +219,8 @@ def changed_from(events: Iterable[Event], known: int | None = None) -> int | Non
         match event:
             case RunStarted(first_step=step) if known is not None:
                 known = min(known, step)
+            case PlanChanged(changes=changes) if changes.keys() <= {*INTERVALS}:
+                pass  # it trains the same, and validates or saves at other steps
             case CommandAnswered(command="learning_rate", obeyed=True, step=step) | PlanChanged(step=step):
                 known = step if known is None else min(known, step)
     return known

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine import data
-from accel_engine.data.data_options import ColumnFormat, DataOptions, Progress
+from accel_engine.data.data_options import ColumnFormat, DataOptions, Progress, without_skip
 from accel_engine.data.dataset import Dataset, Examples, LazyArray, LazyRows, Split, take_rows
 from accel_engine.data.roles import WEIGHT_NAMES
 from accel_engine.data.standardization import Standardization, WindowNormalization
@@ -48,15 +48,22 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
     Raises:
         AccelError: The data cannot be read, or has classes that the model does not know.
     """
+    try:
+        dataset = _loaded_for(model, plan, progress)
+    except DataError as error:
+        raise without_skip(error) from error
+    dataset, known = _in_units(dataset, units_of_model(model)), class_names(model)
+    return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
+
+
+def _loaded_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
+    """A plan's data with the inputs that the model of a file takes."""
     columns = raw_columns(model)
     entry = data.find(plan.data)
     if columns and entry.path is not None and data.source_of(entry).is_table:
-        dataset = _with_columns(entry.path, model, columns, plan, progress)
-    else:
-        options = replace(plan.data_options, takes_texts=_takes_texts(model))
-        dataset = _with_named_inputs(data.load(plan.data, options, progress), model_input(model))
-    dataset, known = _in_units(dataset, units_of_model(model)), class_names(model)
-    return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
+        return _with_columns(entry.path, model, columns, plan, progress)
+    options = replace(plan.data_options, takes_texts=_takes_texts(model))
+    return _with_named_inputs(data.load(plan.data, options, progress), model_input(model))
 
 
 def _takes_texts(model: keras.Model) -> bool:

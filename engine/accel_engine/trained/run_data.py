@@ -9,7 +9,7 @@ import keras
 
 from accel_engine import data
 from accel_engine.data.class_weight import weighted
-from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.data_options import DataOptions, Progress, without_skip
 from accel_engine.data.dataset import BoundedStream, Dataset, Examples, Split
 from accel_engine.data.python_source.returned_dataset import MAX_VALIDATION_BATCHES
 from accel_engine.data.structure import describe, has_texts, specs_from_json, specs_to_json
@@ -152,6 +152,8 @@ def _loaded(plan: Plan, options: DataOptions, progress: Progress) -> Dataset:
         if options.keeps_split and error.field == "validation_data":
             raise PlanError("data", options.validation_data, *error.reason) from error
         raise
+    except DataError as error:
+        raise without_skip(error) from error
 
 
 def _with_other_data(plan: Plan, other: str) -> tuple[Plan, DataOptions]:

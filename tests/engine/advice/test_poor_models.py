@@ -696,3 +696,6 @@ def test_large_targets_and_losses_are_written_as_everywhere() -> None:
     words = " ".join(each.text for each in found.evidence)
     assert "a mean of 50k and deviate by 3000" in words
     assert "e+0" not in words
+    (cure,) = found.cures
+    assert "keras.layers.Rescaling(3000, offset=5e+04)" in cure.text
+    assert "tables" not in cure.text  # their targets are not standardised

@@ -168,6 +168,7 @@ def test_a_request_that_waits_too_long_ends_no_back_end(folders: Path, monkeypat
             await model.infer({"x": np.float32([[HELD]] * 100)})  # 13 batches, of which the first is not computed yet
         assert raised.value.status == 504
         assert 'model_server_rejected_total{reason="deadline"} 1.0' in metrics.text().decode()
+        model._limits = Limits(seconds=120)
         back_end.release.set()
         assert (await model.infer({"x": np.float32([[4]])}))["y"].tolist() == [[8]]
         assert model.queued == 0

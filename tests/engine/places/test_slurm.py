@@ -135,6 +135,15 @@ def test_options_that_would_break_the_script_are_refused(slurm, wrong: str) -> N
     assert list_runs() == []
 
 
+def test_a_working_directory_that_was_removed_leaves_no_run(slurm, tmp_path, monkeypatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(UsageError, match="the working directory was removed"):
+        start("slurm:gpu", PLAN)
+    assert list_runs() == []
+
+
 def test_a_job_that_slurm_does_not_take_leaves_no_run(slurm) -> None:
     slurm.set(refuses="Invalid account or account/partition combination specified")
     with pytest.raises(RunError, match=r"sbatch.*Batch job submission failed: Invalid account"):

@@ -86,6 +86,12 @@ def test_a_changed_plan_counts_no_longer_also_after_a_later_start() -> None:
     assert changed_from([started(10)], 20) == 10
 
 
+def test_a_trial_that_validates_or_saves_at_other_steps_counts_to_its_end() -> None:
+    for name in ("validation_every", "checkpoint_every"):
+        change = PlanChanged(time=1.0, step=20, changes={name: "500 steps"}, before={name: "1 epoch"})
+        assert changed_from([started(0), change, epoch(3, 0.1)]) is None
+
+
 def test_each_figure_is_measured() -> None:
     assert MEASURES.keys() == FIGURES.keys()
 

@@ -451,7 +451,7 @@ async def test_the_command_of_a_cure_or_its_words_are_copied(
     find(monkeypatch, SLOW)
     async with opened(run.directory, sees="Decode the images once") as pilot:
         await pilot.press(*keys, "Y")
-        await shows(pilot, "copied")
+        await shows(pilot, "sent to", "clipboard")
         assert pilot.app.clipboard.startswith(text)
 
 
@@ -488,7 +488,7 @@ async def test_a_script_gets_words_and_nothing_to_try(home: Path, monkeypatch: p
         assert "--xla" not in text_of(pilot)
         assert not {"Try", "Apply"} & set(text_of(pilot).split())
         await pilot.press("Y")
-        await shows(pilot, "Text copied")
+        await shows(pilot, "Text sent to")
     script.close()
 
 

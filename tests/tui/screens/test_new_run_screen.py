@@ -727,8 +727,8 @@ async def test_panels_are_named_in_the_border_after_a_resize_of_the_covered_form
             await pilot.resize_terminal(*size)
             await pilot.press("escape")
             await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
-            await pilot.pause()
-            assert [bool(panel.tabs) for panel in screen_of(pilot).form.panels] == [is_single] * 3
+            panels = screen_of(pilot).form.panels
+            await until(pilot, lambda: {bool(panel.tabs) for panel in panels} == {is_single}, "their names")  # noqa: B023
 
 
 async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:
@@ -1122,7 +1122,7 @@ async def test_a_working_directory_that_is_removed_does_not_end_the_dashboard(
         await shows(pilot, "cars.csv", "engine: ready")
         shutil.rmtree(data_folder / "more")
         await pilot.resize_terminal(*WIDE)
-        await shows(pilot, "cars.csv", "s Start")
+        await shows(pilot, "1 Data", "3 What will happen", "s Start")
         await pilot.press("s")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
 

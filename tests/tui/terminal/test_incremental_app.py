@@ -1,5 +1,6 @@
 """What the app sends its terminal shows what Textual would have shown, and waits for a link that is slow."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,46 @@ async def test_keys_before_the_first_frame_are_answered_in_their_order(key: Key)
     async with TypedAheadApp(key, *(Key(letter, letter) for letter in "decay")).run_test(size=(80, 24)) as pilot:
         finder = pilot.app.screen.query_one(FieldFinder)
         await until(pilot, lambda: finder.is_open and finder.selected == "weight_decay", "the field")
+
+
+class ToldApp(StubApp):
+    """Notes what it tells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    def notify(self, message: str, **_: Any) -> None:
+        self.told.append(message)
+
+
+async def test_in_tmux_a_text_is_copied_by_tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmux, got = tmp_path / "tmux", tmp_path / "got"
+    tmux.write_text(f'#!/bin/sh\necho "$@" > {got}.part\ncat >> {got}.part\nmv {got}.part {got}\n')
+    tmux.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
+    app = ToldApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Start")
+        await pilot.press("Y")
+        await until(pilot, got.exists, "tmux")
+        assert got.read_text() == "load-buffer -w -\naccel-tui train"
+        assert app.clipboard == "accel-tui train"
+        assert app.told == ["Command sent to tmux and the terminal's clipboard"]
+        tmux.write_text("#!/bin/sh\necho no server running >&2\nexit 1\n")
+        app.copy_to_clipboard("text")
+        await until(pilot, lambda: len(app.told) == 2, "the error")
+        assert app.told[-1] == "tmux load-buffer -w -: no server running"
+
+
+async def test_outside_of_tmux_a_text_is_sent_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TMUX", raising=False)
+    app = ToldApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Start")
+        await pilot.press("Y")
+        await until(pilot, lambda: app.told == ["Command sent to the terminal's clipboard"], "what is told")
 
 
 async def test_a_screenshot_has_a_place_and_says_where(

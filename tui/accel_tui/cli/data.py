@@ -21,7 +21,7 @@ from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.cli.catalogue import list_data
 from accel_tui.cli.live import reading_bar
-from accel_tui.cli.output import json_option, readable, table, terminal_columns, write, write_json
+from accel_tui.cli.output import json_option, print_to_stderr, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.formatting.data import histogram_blocks, of_total, share_bars
 from accel_tui.formatting.text import shorten, sparkline
@@ -76,6 +76,7 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
     else:
         write("\n".join(_page(known)))
     if problem:
+        print_to_stderr("shown without the invalid examples, which training leaves out only if it is told to:")
         raise problem
 
 

@@ -20,7 +20,7 @@ from accel_tui.follower import Unreadable
 from accel_tui.formatting.advice import change_command, coverage_text, cure_text, failures_text, missing_text
 from accel_tui.run_state.advice import Advice, AdviceFollower
 from accel_tui.run_state.advice_state import AdviceState
-from accel_tui.screens.asking import WorkingScreen, awaiting
+from accel_tui.screens.asking import WorkingScreen, awaiting, copy_text
 from accel_tui.screens.cure_runner import CureRunner, can_apply
 from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.advice_lists import CureList, EvidenceChart, FindingList, finding_content
@@ -176,8 +176,8 @@ class AdviceScreen(WorkingScreen):
         if (cure := self._cure) and self.advice:
             with errors_shown(self):
                 command = change_command(self.advice.info, cure.changes)
-                self.app.copy_to_clipboard(command or cure_text(cure, self.advice.info))
-                self.notify("Command copied" if command else "Text copied", timeout=2)
+                text = command or cure_text(cure, self.advice.info)
+                copy_text(self, text, "Command" if command else "Text")
 
     def action_chart(self) -> None:
         finding = self._finding

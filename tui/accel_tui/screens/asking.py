@@ -1,6 +1,7 @@
 """Base of screens: escape goes back, actions await dialogs, and work that would end is asked about first."""
 
 import asyncio
+import os
 import types
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,13 @@ async def ask_user(node: DOMNode, dialog: Screen[_Answer]) -> _Answer | None:
 
     node.app.push_screen(dialog, close)
     return await closed
+
+
+def copy_text(node: DOMNode, text: str, what: str = "Command") -> None:
+    """Send a text to the clipboard, and say so; no terminal tells whether it has taken it."""
+    node.app.copy_to_clipboard(text)
+    by = "tmux and " if "TMUX" in os.environ else ""
+    node.app.notify(f"{what} sent to {by}the terminal's clipboard", timeout=2)
 
 
 def awaiting(

@@ -31,7 +31,7 @@ from accel_engine.user_paths import user_path
 from accel_engine.words import numbers
 from accel_tui.app_protocol import Screens, open_screen
 from accel_tui.formatting.deployment import deployed_tables, equality, example_command, folder_lines
-from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, copy_text
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
@@ -113,8 +113,7 @@ class _DeployingScreen(JobScreen):
     def action_copy(self) -> None:
         """Copy a command that asks the server."""
         if self._command:
-            self.app.copy_to_clipboard(self._command)
-            self.notify("Command copied", timeout=2)
+            copy_text(self, self._command)
 
     def take(self, part: Any) -> None:
         """Tell what happens."""

@@ -27,7 +27,7 @@ from accel_engine.words import numbers
 from accel_tui.app_protocol import Screens, app_of, open_screen
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.formatting.text import sparkline
-from accel_tui.screens.asking import CANCEL, DELETE, Answer, AskingScreen, QuestionScreen, awaiting
+from accel_tui.screens.asking import CANCEL, DELETE, Answer, AskingScreen, QuestionScreen, awaiting, copy_text
 from accel_tui.widgets.deployment_view import HEALTH_COLOURS, DeploymentCard, DeploymentCharts
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.table import RowDetails, Table
@@ -238,8 +238,7 @@ class DeploymentsScreen(AskingScreen):
     def action_copy(self) -> None:
         """Copy the URL."""
         if row := self._table.current:
-            self.app.copy_to_clipboard(row.deployment.url)
-            self.notify("URL copied", timeout=2)
+            copy_text(self, row.deployment.url, "URL")
 
     def action_bench(self) -> None:
         """Measure the current server."""

@@ -29,7 +29,7 @@ from accel_tui.plan.data_text import SurveyError
 from accel_tui.plan.field_labels import word
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
-from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting, copy_text
 from accel_tui.screens.new_run_keys import (
     BINDINGS,
     ask_to_search,
@@ -317,8 +317,7 @@ class NewRunScreen(DirtyRegionScreen):
     def action_copy(self) -> None:
         if self._valid() is None:
             return
-        self.app.copy_to_clipboard(self._command_text(self.form.filled))
-        self.notify("Command copied", timeout=2)
+        copy_text(self, self._command_text(self.form.filled))
 
     @awaiting
     async def action_defaults(self) -> None:

@@ -23,7 +23,7 @@ from accel_engine.text import printable, printable_fields
 from accel_engine.words import numbers
 from accel_tui.formatting import op_profile
 from accel_tui.formatting.bars import bar
-from accel_tui.screens.asking import awaiting
+from accel_tui.screens.asking import awaiting, copy_text
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
@@ -136,8 +136,7 @@ class ProfileScreen(JobScreen):
 
     def action_copy(self) -> None:
         """Copy the command that opens the traces of the run in XProf."""
-        self.app.copy_to_clipboard(xprof_command(self._directory))
-        self.notify("Command copied", timeout=2)
+        copy_text(self, xprof_command(self._directory))
 
     def prepare(self, options: ProfileOptions) -> ProfileOptions:
         """Check that something can take the run's steps."""

@@ -21,7 +21,7 @@ from accel_engine.words import numbers
 from accel_tui.app_protocol import Screens, open_screen, settings_of
 from accel_tui.formatting import race
 from accel_tui.formatting.runs import device_warnings
-from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting, copy_text
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
@@ -165,8 +165,7 @@ class RaceScreen(JobScreen):
     def action_copy(self) -> None:
         """Copy the command that trains the selected configuration."""
         if result := self._configurations.current:
-            self.app.copy_to_clipboard(settings_of(self).command(result.configuration.plan))
-            self.notify("Command copied", timeout=2)
+            copy_text(self, settings_of(self).command(result.configuration.plan))
 
     @on(RaceTable.Moved)
     def _show_details(self) -> None:

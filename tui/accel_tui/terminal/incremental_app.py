@@ -17,6 +17,7 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 
 from accel_engine.errors import format_error
+from accel_engine.text import printable
 from accel_engine.user_paths import current_directory
 from accel_tui.terminal.canvas import Canvas
 from accel_tui.terminal.textual_private import FrameApp, FrameUpdate, ScreenUpdate, strips_of
@@ -35,6 +36,10 @@ QUERY_INTERVAL_BYTES = 1024
 
 MAX_QUEUED_WRITES = 6
 """Maximum number of writes in the queue; a frame takes up to three."""
+
+
+TMUX_SECONDS = 5.0
+"""Seconds after which tmux counts as stuck."""
 
 
 class FlowControl:
@@ -150,6 +155,28 @@ class IncrementalApp(FrameApp):
         self._flow = FlowControl()
         self._is_frame_pending = False
         self._pending_exit: Callable[[], None] | None = None
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Send a text to the terminal's clipboard, in tmux by tmux, which ignores the sequence as it is set up."""
+        super().copy_to_clipboard(text)
+        if "TMUX" in os.environ:
+            self.run_worker(partial(self._copy_by_tmux, text), thread=True, exit_on_error=False, group="copy")
+
+    def _copy_by_tmux(self, text: str) -> None:
+        """Load a text into tmux's buffer, which it sends to its own terminal, too."""
+        import subprocess  # seldom needed
+
+        command = ["tmux", "load-buffer", "-w", "-"]
+        try:
+            subprocess.run(command, input=text.encode(), capture_output=True, check=True, timeout=TMUX_SECONDS)
+        except subprocess.CalledProcessError as error:
+            problem = error.stderr.decode(errors="replace").strip() or f"exit status {error.returncode}"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            problem = format_error(error)
+        else:
+            return
+        title, said = "tmux has copied nothing", f"{' '.join(command)}: {printable(problem)}"
+        self.notify(said, title=title, severity="error", markup=False)
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Exit once the terminal has replied: a late reply would be typed into the shell."""

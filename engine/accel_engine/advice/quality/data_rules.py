@@ -268,7 +268,8 @@ def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
         "weights grow by about the learning rate a step, and need very many to reach such numbers",
         [
             text_cure(
-                "Standardise the targets in the data; tables are standardised when they are read",
+                f"End the model with keras.layers.Rescaling({profile.target_deviation:.4g}, "
+                f"offset={profile.target_mean:.4g}), as built-in models do, or scale the targets",
                 "y = (y - y.mean()) / y.std(), and undo it for predictions",
             )
         ],

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import DataOptions, or_skip
 from accel_engine.data.roles import Roles, check_named_columns, choose_roles
 from accel_engine.errors import DataError, FieldValue, join_words
 from accel_engine.words import numbers
@@ -80,9 +80,7 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
     left_out = {"rows that repeat a time": repeated, "windows with invalid rows": problems}
     changes = tuple(Change("left out", what, detail="; ".join(why)) for what, why in left_out.items() if why)
     if changes and options.invalid_examples != "skip":
-        what = " and ".join(each.what for each in changes)
-        skip = FieldValue("invalid_examples", "skip")
-        raise DataError(join_words(("; ".join(repeated + problems), f". To leave out {what}, use ", skip)))
+        raise or_skip(DataError("; ".join(repeated + problems)), " and ".join(each.what for each in changes))
     return Series(values, roles, np.bincount(group[order]), valid, order, tuple(notes), changes)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -59,17 +60,19 @@ def windowed(
     starts = _window_starts(series, part, options)
     of_part = [starts[part[starts] == each] for each in (TRAIN, VALIDATION, TEST)]
     for each in np.union1d(part, TRAIN):
-        _check_count(len(of_part[each]), f"{_NAMES[each]} data", series, options)
+        _check_count(len(of_part[each]), f"the {_NAMES[each]} data", series, options)
     scalings = _scalings(series, series.valid & (part == TRAIN)) if options.scale == "auto" else None
     splits = list(map(_reader(series, scalings, options), of_part))
     changes = list(series.changes)
     for number, own_table in others.items():
-        other = _other_series(own_table, _NAMES[number], series.roles, options)
+        named = Path(options.validation_data).name if number == VALIDATION else ""
+        named = named or f"{_NAMES[number]} data"
+        other = _other_series(own_table, named, series.roles, options)
         starts = _window_starts(other, np.zeros_like(other.order), options)
-        _check_count(len(starts), f"{_NAMES[number]} data", other, options)
+        _check_count(len(starts), named, other, options)
         splits[number] = _reader(other, scalings, options)(starts)
-        notes += tuple(f"{_NAMES[number]} data: {note}" for note in other.notes)
-        changes += [replace(each, what=f"{each.what} of the {_NAMES[number]} data") for each in other.changes]
+        notes += tuple(f"{named}: {note}" for note in other.notes)
+        changes += [replace(each, what=f"{each.what} of {named}") for each in other.changes]
     splits = make_if_small(splits)
     return Dataset(
         name,
@@ -174,7 +177,7 @@ def _other_series(table: Table, name: str, roles: Roles, options: DataOptions) -
         free = replace(options, ignore=(), kinds=(), split="auto")
         return order_series(table, replace(free, features=roles.inputs, target=roles.targets))
     except AccelError as error:
-        raise DataError(f"{name} data: {error}") from error
+        raise DataError(f"{name}: {error}") from error
 
 
 def _check_count(windows: int, name: str, series: Series, options: DataOptions) -> None:
@@ -182,7 +185,7 @@ def _check_count(windows: int, name: str, series: Series, options: DataOptions) 
         words = f"windows of {options.window} rows and {options.horizon} to predict"
         longest = f"{series.lengths.max():,} rows"
         raise DataError(
-            f"the {name} has no {words}: the longest series has {longest}, {(~series.valid).sum():,} rows are invalid"
+            f"{name} has no {words}: the longest series has {longest}, {(~series.valid).sum():,} rows are invalid"
         )
 
 

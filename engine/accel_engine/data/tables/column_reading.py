@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import PERCENT, ColumnFormat, DataOptions, Notation, Progress, no_progress
+from accel_engine.data.data_options import (
+    PERCENT,
+    ColumnFormat,
+    DataOptions,
+    Notation,
+    Progress,
+    no_progress,
+    without_skip,
+)
 from accel_engine.data.roles import check_named_columns
 from accel_engine.data.tables.category_values import (
     FEW_VALUES,
@@ -25,7 +33,7 @@ from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn
 from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, seconds_of, timestamps
 from accel_engine.data.tables.number_texts import NumberTexts, is_ambiguous, read_numbers, wanted_notation
 from accel_engine.data.tables.table_file import MISSING, read_cells, without_empty_end
-from accel_engine.errors import DataError, FieldValue
+from accel_engine.errors import DataError
 from accel_engine.words import numbers
 
 COUNTED_ROWS = 20
@@ -436,8 +444,7 @@ def read_all_rows(path: Path, options: DataOptions, like: Mapping[str, ColumnFor
     try:
         return read_columns(path, options, like=like)
     except DataError as error:
-        hint = f" ({FieldValue('invalid_examples', 'skip')}"  # which is of training
-        raise DataError(str(error).partition(hint)[0]) from error
+        raise without_skip(error) from error
 
 
 def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> None:

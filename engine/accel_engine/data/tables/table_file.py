@@ -12,7 +12,7 @@ from typing import Any
 from accel_engine.arrow import import_pyarrow
 from accel_engine.data.changes import Change
 from accel_engine.data.characters import UTF_8, WESTERN, encoding_name, encoding_of
-from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.data.data_options import Progress, no_progress, or_skip
 from accel_engine.data.tables import csv_text
 from accel_engine.errors import DataError
 from accel_engine.files import regular
@@ -321,10 +321,8 @@ def _has_lines(table: Any, line_end: str) -> bool:
 
 def _wrong_row(path: Path, head: csv_text.CsvHead, row: Any) -> DataError:
     text = (row.text or "")[:80]
-    return DataError(
-        f"{path}, line {csv_text.line_of_row(path, head, row.number):,}: {row.actual_columns} fields instead of "
-        f"{row.expected_columns}: {text!r} (--invalid-examples skip leaves such rows out)"
-    )
+    found = f"{row.actual_columns} fields instead of {row.expected_columns}: {text!r}"
+    return or_skip(DataError(f"{path}, line {csv_text.line_of_row(path, head, row.number):,}: {found}"), "such rows")
 
 
 def _unique(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:

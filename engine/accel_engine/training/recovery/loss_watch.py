@@ -164,7 +164,7 @@ def _losses_before(directory: Path, step: int) -> Iterator[npt.NDArray[np.floati
     """Read the recorded losses of a run up to a step, but for the last ones, which may explode already."""
     with closing(RunReader(directory)) as reader:
         for batch in reader.steps(0, step - LAG):
-            losses = batch.series["loss"]
+            losses = batch.series.get("loss", np.zeros(0))  # records may be lost, and a new worker has none
             yield losses[np.isfinite(losses)]
 
 

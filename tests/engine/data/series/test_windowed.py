@@ -227,6 +227,9 @@ def test_validation_and_test_data_of_their_own() -> None:
         windowed("mine", tables[0], chosen, validation={"rows": np.arange(30.0)})
     with pytest.raises(DataError, match="validation data has no windows of 4 rows and 1 to predict"):
         windowed("mine", tables[0], chosen, validation={"row": np.arange(4.0)})
+    other = replace(chosen, validation_data="data/other.csv")
+    with pytest.raises(DataError, match=r"^other\.csv has no windows of 4 rows and 1 to predict"):
+        windowed("mine", tables[0], other, validation={"row": np.arange(4.0)})
 
 
 def test_evaluated_data_leaves_the_training_rows_as_they_were() -> None:

@@ -221,6 +221,10 @@ def test_other_data_with_other_columns_is_an_error(gym: Gym, houses: Path, tmp_p
     others.write_text("town,price\nBonn,3\n")
     with pytest.raises(AccelError, match="area"):
         evaluated(directory, data=str(others))
+    others.write_text(TABLE.splitlines()[0] + "\n,,\n" + "\n".join(TABLE.splitlines()[1:]) + "\n")
+    for model in (directory, Plan(model=str(trained_model(directory)), data=str(others), target=("price",))):
+        with pytest.raises(AccelError, match=r"row 1 has no value in the target, the column price$"):
+            evaluated(model, data=str(others))  # without an option of training
 
 
 def test_a_run_with_its_own_validation_file_is_evaluated_on_another(gym: Gym, houses: Path, tmp_path: Path) -> None:

@@ -164,6 +164,12 @@ def test_losses_that_explode_where_a_run_is_continued_are_not_usual(writer: RunW
     assert explosion_seen(writer, np.concatenate([before, exploded]), first=460) == 860
 
 
+def test_a_run_continues_without_the_records_of_its_steps(writer: RunWriter) -> None:
+    """Test a new worker, which takes the chief's checkpoint, or a run of which only the checkpoints could be saved."""
+    exploding = np.concatenate([np.full(400, 1e-9), np.ones(400)])
+    assert explosion_seen(writer, exploding, first=460) == 860
+
+
 @pytest.fixture
 def writer() -> Iterator[RunWriter]:
     with closing(RunWriter(create(Plan()))) as writer:
