@@ -9,23 +9,23 @@ from accel_engine.model_server.service import Service
 PACKAGE = "accel_engine"
 
 _MODULES = """
-    arrow control_groups data data.changes data.characters data.data_options data.dataset data.file_kinds data.folders
-    data.folders.sound_files data.pixel_scaling data.roles data.series data.series.series data.series.series_parts
-    data.series.windowed data.source data.splits data.standardization data.structure data.tables
-    data.tables.category_values data.tables.column_reading data.tables.columns data.tables.csv_text data.tables.dates
-    data.tables.number_texts data.tables.preprocessing data.tables.raw_inputs data.tables.rows_to_predict
-    data.tables.table data.tables.table_file data.tables.table_series data.tables.targets data.tables.valid_rows
-    data.targets errors files formats formats.onnx_format formats.savedmodel_format formats.tflite_format image_files
-    inference inference.origin inference.output_differences inference.output_prediction inference.runtime
-    inference.savedmodel_runtime inference.text_encoding json_values memory model_server model_server.__main__
-    model_server.access model_server.application model_server.back_end model_server.back_end_messages
-    model_server.back_end_process model_server.files model_server.grpc_messages model_server.grpc_server
-    model_server.metrics model_server.open_inference model_server.openapi model_server.probe model_server.protocols
-    model_server.request_error model_server.rest_v1 model_server.serve model_server.served_model model_server.service
-    model_server.serving_grpc model_server.standalone model_server.tensors models models.applications
-    models.data_description models.model_entry models.model_files service_client service_client.rest_v2
-    service_client.service_runtime service_client.tensor_values service_client.transport text user_code user_paths
-    version words words.numbers
+    arrow control_groups data data.changes data.characters data.class_weight data.data_options data.dataset
+    data.file_kinds data.folders data.folders.sound_files data.pixel_scaling data.roles data.series data.series.series
+    data.series.series_parts data.series.windowed data.source data.splits data.standardization data.structure
+    data.tables data.tables.category_values data.tables.column_reading data.tables.columns data.tables.csv_text
+    data.tables.dates data.tables.number_texts data.tables.preprocessing data.tables.raw_inputs
+    data.tables.rows_to_predict data.tables.table data.tables.table_file data.tables.table_series data.tables.targets
+    data.tables.valid_rows data.targets errors files formats formats.onnx_format formats.savedmodel_format
+    formats.tflite_format image_files inference inference.origin inference.output_differences
+    inference.output_prediction inference.runtime inference.savedmodel_runtime inference.text_encoding json_values
+    memory model_server model_server.__main__ model_server.access model_server.application model_server.back_end
+    model_server.back_end_messages model_server.back_end_process model_server.files model_server.grpc_messages
+    model_server.grpc_server model_server.metrics model_server.open_inference model_server.openapi model_server.probe
+    model_server.protocols model_server.request_error model_server.rest_v1 model_server.serve
+    model_server.served_model model_server.service model_server.serving_grpc model_server.standalone
+    model_server.tensors models models.applications models.data_description models.model_entry models.model_files
+    service_client service_client.rest_v2 service_client.service_runtime service_client.tensor_values
+    service_client.transport text user_code user_paths version words words.numbers
 """
 
 MODULES = tuple(_MODULES.split())
