@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,8 @@ from accel_engine.user_paths import is_file, user_path
 _NUMBERS = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float16", "float32")
 
 
-_COMPARED = 10_000
-"""Examples that tell whether float32 keeps the digits of a column."""
+_COMPARED = 1_000_000
+"""Numbers of some examples that tell whether float32 keeps the digits of columns."""
 
 
 class _Splits(msgspec.Struct):
@@ -136,10 +137,11 @@ class HuggingFace(PreparedSource):
     def precision_warnings(self) -> tuple[str, ...]:
         """A warning on columns of float64, by some training examples, whose digits float32 loses."""
         table, layout = self._tables["train"], self.layout
-        others = {*self._padded, *layout.images}
-        specs = {name: layout.specs[name] for name in layout.roles.names if name not in others}
-        names = [name for name, spec in specs.items() if spec.dtype == "float32"]
-        some = table.select(names).take(spread_rows(table.num_rows, _COMPARED)).drop_null()
+        specs = {name: layout.specs[name] for name in layout.roles.names if name not in self._padded}
+        wide = {name: spec for name, spec in specs.items() if "double" in str(table.schema.field(name).type)}
+        names = [name for name, spec in wide.items() if len(spec.shape) < 2]
+        width = sum(prod(fixed(specs[name])) for name in names)
+        some = table.select(names).take(spread_rows(table.num_rows, _COMPARED // max(width, 1))).drop_null()
         values = {name: _to_numpy(some[name].combine_chunks()) for name in names}
         return precision_warnings((name, each.reshape(len(some), *fixed(specs[name]))) for name, each in values.items())
 

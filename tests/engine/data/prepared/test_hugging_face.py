@@ -12,6 +12,7 @@ from PIL import Image
 from accel_engine import data, memory
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.prepared import hugging_face
 from accel_engine.errors import DataError
 
 FEATURES = {
@@ -69,6 +70,18 @@ def test_columns_of_float64_that_lose_their_digits_are_warned_of(tmp_path: Path)
         "float32 loses digits that tell examples apart in pair[:, 1]: subtract the mean, and divide by the scale",
     )
     assert load(save(tmp_path / "plain", rows), split="none").warnings == ()
+
+
+def test_few_numbers_of_float64_are_read_for_that_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, shapes = save(tmp_path / "mine", table(range(20))), dict[str, tuple[int, ...]]()
+    monkeypatch.setattr(hugging_face, "_COMPARED", 10)
+    monkeypatch.setattr(
+        hugging_face,
+        "precision_warnings",
+        lambda found: shapes.update({name: each.shape for name, each in found}) or (),
+    )
+    load(root, split="none", features=("pair", "grid"), target=("label",))
+    assert shapes == {"pair": (5, 2)}
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
