@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             port=options.port,
             grpc_port=options.grpc_port,
             limits=limits,
+            is_body_of_model=options.max_body is None,
             access=ServerAccess(token, local),
             tls=(options.tls_certificate, options.tls_key) if options.tls_key else None,
             drain=options.drain,

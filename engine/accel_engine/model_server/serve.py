@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from accel_engine.files import replacing
 from accel_engine.model_server.access import ServerAccess, check_tls
 from accel_engine.model_server.application import ServingState, application
 from accel_engine.model_server.metrics import ServerMetrics
-from accel_engine.model_server.served_model import Limits, ServedModel
+from accel_engine.model_server.served_model import Limits, ServedModel, largest_body
 from accel_engine.model_server.service import read_service
 
 LOG = logging.getLogger("model_server")
@@ -53,6 +53,8 @@ class ServerSettings:
     grpc_port: int | None = None
     """0 for a free one; ``None`` for no gRPC."""
     limits: Limits = field(default_factory=Limits)
+    is_body_of_model: bool = False
+    """Whether the bytes of a request at most are the default for the model, also for one that takes its place."""
     access: ServerAccess = field(default_factory=ServerAccess)
     tls: tuple[Path, Path] | None = None
     """PEM files with the certificates and the key; ``None`` for no TLS."""
@@ -196,6 +198,8 @@ async def _reload(settings: ServerSettings, state: ServingState) -> None:
         LOG.warning("cannot load %s again, and serves what it had: %s", settings.folder, error)
         return
     old, state.model = state.model, model
+    if settings.is_body_of_model:
+        state.limits = replace(state.limits, body=largest_body(model.service))
     state.metrics.reloads.inc()
     LOG.info("serves %s version %s", model.service.name, model.service.version)
     if old:

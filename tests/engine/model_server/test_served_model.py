@@ -13,10 +13,13 @@ import uvloop
 
 from accel_engine.errors import ModelError
 from accel_engine.model_server import back_end_messages, served_model
+from accel_engine.model_server.access import ServerAccess
+from accel_engine.model_server.application import ServingState
 from accel_engine.model_server.back_end_process import BackEnd, BackEndGoneError
 from accel_engine.model_server.metrics import ServerMetrics
 from accel_engine.model_server.request_error import RequestError
-from accel_engine.model_server.served_model import Limits, ServedModel
+from accel_engine.model_server.serve import ServerSettings, _reload
+from accel_engine.model_server.served_model import Limits, ServedModel, largest_body
 from accel_engine.model_server.service import UploadForm, read_service
 
 DEADLY, WRONG, SLOW, MIXED, ODD, HELD = -13, -7, -99, -2, -5, -3
@@ -218,6 +221,24 @@ def test_a_model_that_is_replaced_answers_a_request_that_was_on_its_way(
         return found["y"].tolist()
 
     assert asyncio.run(ask()) == [[8.0]]
+
+
+@pytest.mark.parametrize("is_body_of_model", [True, False])
+def test_a_model_that_takes_the_place_of_a_smaller_one_gets_requests_of_its_size(
+    folders: Path, monkeypatch: pytest.MonkeyPatch, is_body_of_model: bool
+) -> None:
+    service = read_service(folders / "numbers")
+    large = replace(service, inputs=(replace(service.inputs[0], shape=(1000, 1000, 3)),))
+
+    async def start(folder: Path, limits: Limits, metrics: ServerMetrics) -> ServedModel:
+        return ServedModel(folder, large, limits, metrics, StandIn())  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ServedModel, "start", start)
+    settings = ServerSettings(folder=folders / "numbers", is_body_of_model=is_body_of_model)
+    state = ServingState(settings.limits, ServerAccess(), ServerMetrics())
+    asyncio.run(_reload(settings, state))
+    assert state.limits.body == (largest_body(large) if is_body_of_model else Limits().body)
+    assert largest_body(large) > Limits().body
 
 
 class Writer:
