@@ -285,7 +285,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
     async def _quit(self) -> None:
         """Ask the screens that work, then quit by the action of the screen below them if it has one."""
         if not isinstance(self.screen, QuestionScreen | TooSmallScreen):  # it asks already, or has no room
-            if not await self._may_end(self.screen_stack):
+            if not await self._may_end(self.screen_stack, quits=True):
                 return
             stack = reversed(self.screen_stack)
             screen = next(each for each in stack if not (each.is_modal or isinstance(each, WorkingScreen)))
@@ -340,10 +340,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         last = max((at for at, each in enumerate(stack) if isinstance(each, screen.kind)), default=len(stack))
         return not screen.is_single or await self._may_end(stack[last + 1 :])
 
-    async def _may_end(self, closed: Sequence[Screen[Any]]) -> bool:
+    async def _may_end(self, closed: Sequence[Screen[Any]], *, quits: bool = False) -> bool:
         """Whether screens may be closed, asked from the top; those that work ask."""
         for each in reversed(closed):
-            if isinstance(each, WorkingScreen) and not await each.may_end():
+            if isinstance(each, WorkingScreen) and not await each.may_end(closes=True, quits=quits):
                 return False
         return True
 

@@ -374,14 +374,14 @@ async def test_leaving_asks_then_ends_what_validates(engine: FakeEngine, stub_qu
         await shows(pilot, "V Validate")
         await pilot.press("V")
         await shows(pilot, "256 of 1,000 examples")
-        for key in ("escape", "w", "q"):
+        for key, asked in (("escape", "End the"), ("w", "End the"), ("q", "Quit accel-tui? It ends the")):
             await pilot.press(key)
-            await shows(pilot, "End the validation?")
+            await shows(pilot, f"{asked} validation")
             await pilot.press("escape")
         await pilot.press("r")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the runs")
         await pilot.press("q")
-        await shows(pilot, "End the validation?")
+        await shows(pilot, "Quit accel-tui? It ends the validation.")
         await pilot.press("escape", "escape", "escape")
         await shows(pilot, "End the validation?")
         await pilot.press("e")

@@ -152,6 +152,6 @@ async def test_quit_asks_then_quits(runs: list[FakeEngine], query: Any) -> None:
         await pilot.press("w")
         await shows(pilot, "256 of 1,000")
         await pilot.press("q")
-        await shows(pilot, "End the prediction?")
+        await shows(pilot, "Quit accel-tui? It ends the prediction.")
         await pilot.press("e")
         await until(pilot, lambda: not pilot.app.is_running or pilot.app._exit, "the end")

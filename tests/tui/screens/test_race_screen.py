@@ -118,9 +118,13 @@ async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> Non
         assert "fastest" not in line_of(pilot, "1 thread"), "its turns wait"
         await pilot.press("home", "enter")
         await shows(pilot, "Take this plan?", "measured so far. The race stops")
-        for key in ("escape", "q"):  # neither ends a race without asking
+        asked = {
+            "escape": ("End the race?", "measured so far. What is measured", "stays on the screen."),
+            "q": ("Quit accel-tui? It ends the race.", "so far. What is found so", "far is lost.", "and quit e"),
+        }
+        for key, words in asked.items():  # neither ends a race without asking
             await pilot.press("escape", key)
-            await shows(pilot, "End the race?", "measured so far. What is measured", "stays on the screen.")
+            await shows(pilot, *words)
             assert any(process.is_open for process in machine.trials.processes)
         await pilot.press("escape", "escape")
         await shows(pilot, "End the race?")
@@ -143,9 +147,12 @@ async def test_a_race_that_other_screens_cover_does_not_end_without_a_question(m
         await shows(pilot, "2.20x")
         await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
-        for leave in (lambda: app.open_screen(Screens.NEW_RUN, Plan()), lambda: pilot.app.simulate_key("q")):
+        for leave, asked in (
+            (lambda: app.open_screen(Screens.NEW_RUN, Plan()), "End the race?"),
+            (lambda: pilot.app.simulate_key("q"), "Quit accel-tui? It ends the race."),
+        ):
             leave()
-            await shows(pilot, "End the race?")
+            await shows(pilot, asked, "is lost.")
             await pilot.press("escape")
             await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
             assert screen.is_working

@@ -257,6 +257,7 @@ def overwrite_question(there: Sequence[Path], more: str = "") -> QuestionScreen:
 
 KEEP = Answer("keep", "Keep going", "escape")
 END = Answer("end", "End it", "e", is_destructive=True)
+QUIT = Answer("end", "End it and quit", "e", is_destructive=True)
 
 
 class WorkingScreen(AskingScreen):
@@ -267,18 +268,24 @@ class WorkingScreen(AskingScreen):
         """The work that would end, such as ``the race``; empty while the screen does not work."""
         raise NotImplementedError
 
-    @property
-    def work_detail(self) -> str:
-        """The consequence of ending the work, in a sentence."""
+    def work_detail(self, *, closes: bool) -> str:
+        """The consequence of ending the work, in a sentence, if the screen stays or closes with it."""
         return "What is not done yet is lost."
 
-    async def may_end(self) -> bool:
-        """Ask whether to end the work, if the screen works; returns whether to do what ends it."""
-        question = QuestionScreen(f"End {self.work_in_progress}?", self.work_detail, (KEEP, END))
-        return not self.work_in_progress or await self.ask(question) == END.id
+    async def may_end(self, *, closes: bool = False, quits: bool = False) -> bool:
+        """Ask whether to end the work, if the screen works; returns whether to do what ends it.
+
+        Args:
+            closes: Whether the screen closes with it.
+            quits: Whether the program quits then, and so the screen closes, too.
+        """
+        work = self.work_in_progress
+        title = f"Quit accel-tui? It ends {work}." if quits else f"End {work}?"
+        question = QuestionScreen(title, self.work_detail(closes=closes or quits), (KEEP, QUIT if quits else END))
+        return not work or await self.ask(question) == END.id
 
     @awaiting
     async def action_back(self) -> None:
         """Go back to the screen below; asks first while this one works."""
-        if await self.may_end():
+        if await self.may_end(closes=True):
             self.go_back()

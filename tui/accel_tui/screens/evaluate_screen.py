@@ -52,7 +52,7 @@ class EvaluateScreen(JobScreen):
     """
 
     NOUN = "the evaluation"
-    KEPT = "What is not evaluated yet is lost."
+    STAYS = "What is not evaluated yet is lost."
     BINDING_GROUP_TITLE = "Evaluate"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(

@@ -131,8 +131,10 @@ class JobScreen(WorkingScreen):
 
     NOUN: ClassVar[str]
     """The job in questions, such as ``the race``."""
-    KEPT: ClassVar[str] = "What is found so far stays on the screen."
-    """What ending the job means, in a sentence."""
+    KEPT: ClassVar[str] = ""
+    """What ending the job means, in a sentence; empty if what is found is only on the screen."""
+    STAYS: ClassVar[str] = "What is found so far stays on the screen."
+    """What it means then while the screen stays."""
     FIRST_WORDS: ClassVar[str] = "starting an engine"
     """The progress before the first part."""
 
@@ -244,10 +246,9 @@ class JobScreen(WorkingScreen):
         """The job, while it runs."""
         return self.NOUN if self.is_working else ""
 
-    @property
-    def work_detail(self) -> str:
+    def work_detail(self, *, closes: bool) -> str:
         """How far the job is, and what is kept of it."""
-        return self.KEPT
+        return self.KEPT or ("What is found so far is lost." if closes else self.STAYS)
 
     def action_start(self) -> None:
         self.query_one(OptionForm).submit()
@@ -274,9 +275,9 @@ class JobScreen(WorkingScreen):
         """End the job, which asks first."""
         await self.may_end()
 
-    async def may_end(self) -> bool:
+    async def may_end(self, *, closes: bool = False, quits: bool = False) -> bool:
         """Ask, if the job runs, whether to cancel it, and do so; returns whether to go on."""
-        if not await super().may_end():
+        if not await super().may_end(closes=closes, quits=quits):
             return False
         self.cancel()
         return True

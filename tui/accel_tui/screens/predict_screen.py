@@ -191,7 +191,7 @@ class PredictScreen(JobScreen):
     """
 
     NOUN = "the prediction"
-    KEPT = "What is not predicted yet is lost."
+    STAYS = "What is not predicted yet is lost."
     BINDING_GROUP_TITLE = "Predict"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("W", "save", "Save", id="predict.save", tooltip="Save the predictions to a file")

@@ -97,6 +97,7 @@ class RaceScreen(JobScreen):
     """
 
     NOUN = "the race"
+    STAYS = "What is measured stays on the screen."
     FIRST_WORDS = "checking the plan"
     BINDING_GROUP_TITLE = "Race"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -141,10 +142,9 @@ class RaceScreen(JobScreen):
             return bool(self._refused) and not self.has_class("-form")
         return super().check_action(action, parameters)
 
-    @property
-    def work_detail(self) -> str:
+    def work_detail(self, *, closes: bool) -> str:
         """How far the race is."""
-        return f"{self._progress} so far. What is measured stays on the screen."
+        return f"{self._progress} so far. {super().work_detail(closes=closes)}"
 
     @awaiting
     async def action_take(self) -> None:
