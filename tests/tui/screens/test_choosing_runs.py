@@ -239,6 +239,19 @@ async def test_a_live_run_is_not_offered_for_deletion(made: Callable[..., Path])
         assert len(list_runs()) == 1
 
 
+async def test_selected_runs_that_the_filter_hides_are_counted_and_asked_about(made: Callable[..., Path]) -> None:
+    for name in ("kept", "gone", "other"):
+        made(Plan(name=name))
+    async with BareApp().run_test(size=WIDE) as pilot:
+        await open_runs(pilot)
+        await pilot.press("space", "space", "delete")  # of the two that were made last
+        await shows(pilot, "Delete 2 runs?")
+        await pilot.press("escape", "slash", *"kept", "enter", "delete")
+        await shows(pilot, "2 selected, hidden", "Delete 2 runs, hidden by the filter?")
+        await pilot.press("escape", "escape", "slash", *"gone", "enter", "e")
+        await shows(pilot, "2 selected, 1 hidden", "Tag 2 runs, 1 hidden by the filter")
+
+
 async def test_a_run_that_is_lost_meanwhile_is_told(made: Callable[..., Path]) -> None:
     made(Plan(name="live"), None)
     async with BareApp().run_test(size=SMALL) as pilot:

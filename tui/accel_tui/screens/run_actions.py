@@ -96,6 +96,11 @@ class RunActionsScreen(AskingScreen):
     def selected_runs(self) -> Runs:
         return ()
 
+    @property
+    def hidden_selected(self) -> str:
+        """How many of the selected runs the screen does not show, after their number; empty if it shows all."""
+        return ""
+
     def runs_for(self, action: "RunAction") -> Runs:
         """The runs that an action is about: those that are selected if it takes several, or else the current one."""
         current = self.current_run
@@ -398,12 +403,13 @@ async def _edit(screen: RunActionsScreen, runs: Runs) -> None:
         return
     ids = [printable_line(run.id) for run in runs]
     if len(runs) == 1:
-        change = await screen.ask(OptionsScreen(f"Edit {ids[0]}", _annotation_form(printable_fields(info))))
+        title = f"Edit {ids[0]}{screen.hidden_selected}"
+        change = await screen.ask(OptionsScreen(title, _annotation_form(printable_fields(info))))
         if change is not None:
             await screen.change(lambda: write_annotations(info.directory, lambda _: change))
         return
     form = OptionForm(TagChanges, tuple(specs_of(TagChanges)), ", ".join(ids), does="saves")
-    changes = await screen.ask(OptionsScreen(f"Tag {len(runs)} runs", form))
+    changes = await screen.ask(OptionsScreen(f"Tag {len(runs)} runs{screen.hidden_selected}", form))
     if changes is not None and changes.tags:
         await screen.change(*(partial(set_tags, run.directory, changes.tags) for run in runs))
 
@@ -434,6 +440,7 @@ async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
         screen.notify(str(error), severity="error", markup=False)
         return
     title = f"run {runs[0].id}" if len(runs) == 1 else f"{len(runs)} runs"
+    title += screen.hidden_selected
     question = QuestionScreen(printable(f"Delete {title}?"), printable(_deletion_detail(runs, found)), (CANCEL, DELETE))
     if screen.is_active and await screen.ask(question) == DELETE.id:
         await screen.change(*(partial(remove, run.directory) for run in runs))

@@ -116,6 +116,10 @@ class RunsScreen(RunActionsScreen):
     def selected_runs(self) -> Sequence[TargetRun]:
         return tuple(map(target_of, self.table.selected_rows))
 
+    @property
+    def hidden_selected(self) -> str:
+        return self.table.hidden_selected and f"{self.table.hidden_selected} by the filter"
+
     def take_changes(self) -> None:
         """Read the list again."""
         self.table.refresh_runs()
@@ -200,7 +204,8 @@ class RunsScreen(RunActionsScreen):
         everything, shown, selected_rows = len(self.table.runs), len(self.table.shown), len(self.table.selected_rows)
         counts = [f"{shown:,} of " * bool(self.table.filter) + numbers.counted(everything, "run")]
         counts[0] += f" by {self.table.grouping}" * (self.table.grouping != "none")
-        counts += [f"{selected_rows} selected"] * bool(selected_rows) + ["reading the others…"] * self.table.is_partial
+        counts += [f"{selected_rows} selected{self.table.hidden_selected}"] * bool(selected_rows)
+        counts += ["reading the others…"] * self.table.is_partial
         self._show_found(", ".join(counts))
         self.refresh_bindings()
 

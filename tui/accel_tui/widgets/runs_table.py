@@ -123,6 +123,12 @@ class RunsTable(Table[RunSummary]):
             self._selection = tuple(run for run in everything.values() if run.id in self.selected)
         return self._selection
 
+    @property
+    def hidden_selected(self) -> str:
+        """How many of the selected runs the list does not show; empty if it shows all."""
+        number, hidden = len(self.selected_rows), len(self.selected_rows) - len(super().selected_rows)
+        return f", {f'{hidden:,} ' * (hidden < number)}hidden" if hidden else ""
+
     def on_mount(self) -> None:
         self.set_interval(INTERVAL, self.refresh_runs)
 
