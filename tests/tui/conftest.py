@@ -69,7 +69,8 @@ def _parse_once(self: Stylesheet, css: str, **options: Any) -> list[RuleSet]:
 def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test see the terminal of who runs them, nor what ``serve`` sets for its dashboards."""
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("COLORTERM", raising=False)
+    for name in ("COLORTERM", "TMUX"):  # in tmux, what a test copies would be in the user's clipboard
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(autouse=True)

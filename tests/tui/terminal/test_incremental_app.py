@@ -244,6 +244,7 @@ async def test_in_tmux_a_text_is_copied_by_tmux(tmp_path: Path, monkeypatch: pyt
     tmux.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
+    monkeypatch.setattr(incremental_app, "TMUX_SECONDS", 120.0)
     app = ToldApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await shows(pilot, "Start")
@@ -258,8 +259,7 @@ async def test_in_tmux_a_text_is_copied_by_tmux(tmp_path: Path, monkeypatch: pyt
         assert app.told[-1] == "tmux load-buffer -w -: no server running"
 
 
-async def test_outside_of_tmux_a_text_is_sent_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TMUX", raising=False)
+async def test_outside_of_tmux_a_text_is_sent_to_the_terminal() -> None:
     app = ToldApp()
     async with app.run_test(size=(120, 40)) as pilot:
         await shows(pilot, "Start")
