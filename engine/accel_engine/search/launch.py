@@ -1,5 +1,6 @@
 """Opens searches, and starts the processes that run them; Optuna is imported when it is needed."""
 
+import atexit
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,9 @@ TAIL_BYTES = 4096
 
 INSTALL = "pip install '.[search]' in a checkout of accel-tui"
 """How to install Optuna: the name of the package would find the extras of the version that is installed."""
+
+_starting: dict[Path, "subprocess.Popen[str]"] = {}
+"""The processes that this one has started of searches which nothing has locked yet, by the search's directory."""
 
 
 def require_optuna() -> None:
@@ -48,8 +52,13 @@ def open_study(directory: Path) -> "StudyReader":
 
 
 def is_search_running(directory: Path) -> bool:
-    """Whether a process runs a search."""
-    return lock.is_locked(directory, LOCK)
+    """Whether a process runs a search, or has been started by this one and imports what it needs for that."""
+    process = _starting.get(directory)
+    if not (is_locked := lock.is_locked(directory, LOCK)) and process and process.poll() is None:
+        return True
+    if process and _starting.pop(directory, None):
+        leave(process)
+    return is_locked
 
 
 def reopen_search(directory: Path) -> None:
@@ -85,7 +94,8 @@ def resume_study(directory: Path) -> None:
         return
     require_optuna()  # before anything is written
     reopen_search(directory)
-    leave(start_search_process(directory))
+    _starting[directory] = process = start_search_process(directory)
+    atexit.register(leave, process)
 
 
 def last_log_line(directory: Path) -> str:

@@ -13,7 +13,7 @@ import pytest
 from accel_engine.devices import detect
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.search import new_study
+from accel_engine.search import launch, new_study
 from accel_engine.search.storage import create_study, load_definition, reaching
 from accel_engine.search.study_database import StudyDatabase, create_study_database
 from accel_engine.search.study_paths import LOCK
@@ -50,6 +50,18 @@ def test_a_search_that_is_killed_again_and_again_ends_as_one_that_is_not(
     assert [each.objectives for each in killed.trials()] == [each.objectives for each in whole.trials()]
     assert [each.state for each in killed.trials()] == [each.state for each in whole.trials()]
     assert len(killed.runs.find("killed")) == len(whole.runs.find("whole"))
+
+
+def test_a_search_runs_as_soon_as_its_process_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    imports = [sys.executable, "-c", "input()"]
+    process = subprocess.Popen(imports, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    monkeypatch.setattr(launch, "start_search_process", lambda _: process)
+    search = Search(define(), tmp_path)
+    assert not launch.is_search_running(search.directory)
+    launch.resume_study(search.directory)
+    assert launch.is_search_running(search.directory)
+    process.communicate()  # it ends before it takes the lock
+    assert not launch.is_search_running(search.directory)
 
 
 @pytest.mark.parametrize("address", ["{}/journal.log", "sqlite:///{}/shared.db"], ids=["journal", "database"])
