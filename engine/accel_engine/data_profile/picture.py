@@ -208,7 +208,6 @@ def _shown(dataset: Dataset, train: Split, labels: _Labels | None) -> Iterator[t
         order = np.argsort(labels, kind="stable")
         firsts = order[np.unique(labels[order], return_index=True)[1]][:SHOWN]
         rows = np.concatenate([firsts, np.setdiff1d(rows, firsts)])[:SHOWN]
-        rows = rows[np.argsort(labels[rows], kind="stable")]
     for row, example in zip(rows, take_rows(train.inputs, rows), strict=True):
         label = int(labels[row]) if labels is not None else -1
         yield dataset.class_names[label] if 0 <= label < dataset.classes else "", example

@@ -76,9 +76,9 @@ def test_the_baseline_of_a_series_is_its_last_value_in_its_unit(tmp_path):
 def test_a_look_at_each_class_is_reduced(tmp_path):
     pixels = np.zeros((20, 80, 40, 3), np.uint8)
     pixels[:, :, :20] = 255
-    np.savez(tmp_path / "mine.npz", x=pixels, y=np.arange(20) % 2)
+    np.savez(tmp_path / "mine.npz", x=pixels, y=np.arange(20) // 10)
     shown = picture_of(tmp_path / "mine.npz", split="none").pictures
-    assert {picture.label for picture in shown} == {"0", "1"}
+    assert [picture.label for picture in shown[:2]] == ["0", "1"]
     height, width, channels = shown[0].shape
     assert height <= SIDE
     assert (height, width, channels) == (27, 14, 3)

@@ -330,3 +330,21 @@ async def test_many_runs_are_a_band_of_which_some_are_compared(home: Path, monke
         await pilot.press("escape", "escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the runs")
     runs[0].close()
+
+
+async def test_a_run_without_the_metric_of_the_others_is_the_last(home: Path) -> None:
+    accurate = trained(Plan(name="accurate"))
+    directories = [accurate.directory]
+    for error in (5.0, 3.0):
+        engine = trained(Plan(name=f"mae {error}"), ended=False)
+        monitor = "validation_mean_absolute_error"
+        engine.writer.write_event(model_built(loss="mean_squared_error", monitor=monitor, time=engine.now))
+        engine.say(Validated, epoch=1, step=100, metrics={"mean_absolute_error": error}, seconds=0.1)
+        engine.end()
+        engine.close()
+        directories.append(engine.directory)
+    async with BareApp().run_test(size=HUGE) as pilot:
+        await open_comparison(pilot, *directories)
+        results = pilot.app.screen.query_one(ComparedRunsTable)
+        await until(pilot, lambda: len(results.shown) == 3, "all")
+        assert [row.run.directory for row in results.shown] == [directories[2], directories[1], directories[0]]

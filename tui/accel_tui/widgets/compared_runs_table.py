@@ -13,7 +13,7 @@ from accel_tui.formatting.bars import bar
 from accel_tui.formatting.table_columns import Column, SortKey, SortOrder, column_width
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.comparison import LOSS_SERIES, have_several_losses
-from accel_tui.run_list.groups import RESULT, RunGroup, bar_colour, make_group, result_of
+from accel_tui.run_list.groups import RESULT, RunGroup, bar_colour, make_group
 from accel_tui.widgets.table import Table
 
 _BAR, _WIDEST_BAR = 8, 24
@@ -98,7 +98,7 @@ def _columns(
         return f"{text} {'★' if found.value == best else ' '}" if found else "—  "
 
     def result_key(row: ResultRow) -> SortKey | None:
-        found = group.result(row.run) or result_of(row.run)
+        found = group.result(row.run)
         return found.sort_key if found else None
 
     def drawn(row: ResultRow, width: int) -> str:
