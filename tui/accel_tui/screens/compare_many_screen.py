@@ -159,11 +159,12 @@ class CompareManyScreen(RunActionsScreen):
 
 
 def _row(comparison: Comparison, at: int, best: RunCurve | None) -> ResultRow:
-    run = comparison.runs[at].run
+    compared = comparison.runs[at]
+    run = compared.run
     colour = "success" if best and run is best.run else "primary" if run.status and run.status.live else ""
     differs = ", ".join(f"{row.label} {row.texts[at]}" for row in comparison.plan)
     speed = run.steps / run.seconds if run.seconds else None
-    return ResultRow(run, printable_line(run_title(run)), colour, speed, run.seconds, differs)
+    return ResultRow(run, printable_line(run_title(run)), colour, speed, run.seconds, compared.loss_function, differs)
 
 
 def _variations(comparison: Comparison) -> Content:
