@@ -206,6 +206,16 @@ async def test_typing_filters_and_enter_takes() -> None:
         await shows(pilot, "--data fashion_mnist", "60,000 + 10,000 validation", "digits")
 
 
+async def test_escape_puts_the_data_back_in_place_of_what_filters_the_list() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        before = field(pilot, "data").picker.value
+        await fill(pilot, "data", "fash")
+        await hides(pilot, "built in 50,000")
+        await pilot.press("escape")
+        picker = field(pilot, "data").picker
+        assert (picker.value, picker.input.is_editing, picker.input.has_focus) == (before, False, True)
+
+
 async def test_enter_opens_all_choices_and_escape_puts_the_text_back() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "optimizer", "")

@@ -1,7 +1,7 @@
 """An input with a list of choices, and the input itself, in which letters are keys until it is edited."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -205,6 +205,8 @@ class Picker(Widget):
         self._is_list = is_list
         self._value_before = value
         self._last_value = value
+        self.is_filter: Callable[[], bool] = lambda: False
+        """Whether the text only filters a list of the owner's, so that it is put back as by an open list."""
 
     def compose(self) -> ComposeResult:
         yield self.input
@@ -255,7 +257,7 @@ class Picker(Widget):
 
     def action_close(self) -> None:
         """Put the text back that an open list has changed, and edit it no longer."""
-        if self.is_open:
+        if self.is_open or self.is_filter():
             self.is_open = False
             self.value = self._value_before
         self.finish()

@@ -123,6 +123,7 @@ class PlanForm(Widget):
         self._visited = ""
         self._notes: Mapping[str, str] = {}
         self._fields = {name: Field(name, self._texts[name]) for name in FIRST}
+        self._fields["data"].picker.is_filter = lambda: self._filtered_data() is not None
 
     def compose(self) -> ComposeResult:
         with PlanPanel("1 Data", id="data-panel", classes="-current"):
@@ -312,10 +313,15 @@ class PlanForm(Widget):
         else:
             self.screen.focus_next()
 
+    def _filtered_data(self) -> str | None:
+        """The first data in the list which the typed text filters; ``None`` if it names data, or none has it."""
+        typed = self._fields["data"].picker.value
+        found = next((place.text for place in self.places.places if place.is_data), None)
+        return found if typed and not is_data(typed) else None
+
     def _take_typed_data(self, picker: Picker) -> None:
-        places = [place for place in self.places.places if place.is_data]
-        if picker.value and places and not is_data(picker.value):
-            self.set("data", places[0].text)
+        if (found := self._filtered_data()) is not None:
+            self.set("data", found)
         picker.finish()
         self.places.filter("")
 
