@@ -21,7 +21,7 @@ from accel_engine.errors import AccelError, ModelError, UsageError
 from accel_engine.formats import format_named
 from accel_engine.model_export.export_options import target_at
 from accel_engine.model_server.service import read_service
-from accel_engine.plan.options import default_of
+from accel_engine.plan.options import default_of, specs_of
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import Export, ExportRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
@@ -51,10 +51,8 @@ def check_folder_deploy(run: Path, options: DeployOptions, folder: FolderOptions
     """
     for name in OF_SERVERS:
         if getattr(options, name) != default_of(DeployOptions, name):
-            flag = name.replace("_", "-")
-            raise UsageError(
-                f"--{flag} is for a server that is started here; the README of a folder says how to set it"
-            )
+            flag = specs_of(DeployOptions)[name].flag(name)
+            raise UsageError(f"{flag} is for a server that is started here; the README of a folder says how to set it")
     wanted = options.format
     if folder.formats and wanted != AUTO and TARGETS[wanted][0] not in folder.formats:
         where = folder.target if folder.accelerator == "cpu" else folder.accelerator

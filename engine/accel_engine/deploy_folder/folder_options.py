@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from accel_engine.errors import UsageError
-from accel_engine.plan.options import OptionSpec, default_of, option
+from accel_engine.plan.options import OptionSpec, default_of, option, specs_of
 
 CONTAINER, KUBERNETES, KSERVE, RAY_SERVE, TENSORFLOW_SERVING, LITERT = (
     "container",
@@ -129,8 +129,8 @@ class FolderOptions:
     def _check_without_folder(self) -> None:
         for name in ("target", "accelerator", "image", "node_selector", "storage", "licence", "replace"):
             if getattr(self, name) != default_of(FolderOptions, name):
-                flag = "for" if name == "target" else name.replace("_", "-")
-                raise UsageError(f"--{flag} is for a folder: give --to FOLDER")
+                flag = specs_of(FolderOptions)[name].flag(name)
+                raise UsageError(f"{flag} is for a folder: give --to FOLDER")
 
     @property
     def has_server(self) -> bool:

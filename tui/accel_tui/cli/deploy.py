@@ -14,7 +14,7 @@ from accel_engine.deploy_folder.folder_options import FolderOptions
 from accel_engine.deployment.deploy_options import OF_SERVERS, DeployOptions
 from accel_engine.deployment.deployments import LOG, Deployment, find_deployment, server_process
 from accel_engine.deployment.server_control import require_server, stop_server
-from accel_engine.plan.options import default_of
+from accel_engine.plan.options import default_of, specs_of
 from accel_engine.process.engine_call import ask
 from accel_engine.requests.check_service import CheckOptions, CheckServiceRequest
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
@@ -134,8 +134,8 @@ def start(run: str, options: DeployOptions, folder: FolderOptions, foreground: b
     if folder.to:
         given = [name for name in OF_SERVERS if getattr(options, name) != default_of(DeployOptions, name)]
         if given or foreground:
-            flag = (given or ["foreground"])[0].replace("_", "-")
-            raise click.UsageError(f"--{flag} is for a server that is started here: leave out --to")
+            flag = specs_of(DeployOptions)[given[0]].flag(given[0]) if given else "--foreground"
+            raise click.UsageError(f"{flag} is for a server that is started here: leave out --to")
         return _write_folder(directory, options, folder, as_json=as_json)
     with _deployer() as deployer:
         found = deployer.deploy(directory, options)
