@@ -55,6 +55,11 @@ def copy_text(node: DOMNode, text: str, what: str = "Command") -> None:
     node.app.notify(f"{what} sent to {by}the terminal's clipboard", timeout=2)
 
 
+def tell_question_first(node: DOMNode, title: str) -> None:
+    """Say that what was started waits for a question, which would come over the screen that is open by now."""
+    node.app.notify("There is a question first: start it again.", title=title, severity="warning")
+
+
 def awaiting(
     action: Callable[Concatenate[_Node, _Arguments], Coroutine[Any, Any, None]],
 ) -> Callable[Concatenate[_Node, _Arguments], None]:

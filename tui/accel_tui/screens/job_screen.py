@@ -17,7 +17,15 @@ from accel_engine.measure.remaining_time import RemainingTime
 from accel_engine.requests.protocol.request import Doing, ExamplesDone
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.screens.asking import BACK, CANCEL, QuestionScreen, WorkingScreen, ask_user, awaiting
+from accel_tui.screens.asking import (
+    BACK,
+    CANCEL,
+    QuestionScreen,
+    WorkingScreen,
+    ask_user,
+    awaiting,
+    tell_question_first,
+)
 from accel_tui.screens.job import Job, reported
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.key_bar import KeyBar, TopBar
@@ -320,7 +328,7 @@ class JobScreen(WorkingScreen):
         question = self.question(prepared)
         if question and not self.is_active:  # it would come over another screen
             self._is_checking = False
-            self.app.notify("There is a question first: start it again.", title=self._heading, severity="warning")
+            tell_question_first(self, self._heading)
             return
         may_start = question is None or await ask_user(self, question) not in (None, CANCEL.id)
         self._is_checking = False

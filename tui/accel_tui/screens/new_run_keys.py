@@ -22,7 +22,7 @@ from accel_engine.words import numbers
 from accel_tui.app_protocol import Screens, app_of, errors_shown, open_screen
 from accel_tui.places.place_state import PlaceState
 from accel_tui.plan import field_labels, form
-from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, tell_question_first
 from accel_tui.widgets.plan.data_list import DataList
 from accel_tui.widgets.plan.data_preview import DataPreview
 from accel_tui.widgets.plan.field import Field
@@ -175,7 +175,7 @@ async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device]
     if busy is None:
         return
     if (busy or asks) and not screen.is_active:  # the question would come over another screen
-        screen.app.notify("There is a question first: start it again.", title="Not started", severity="warning")
+        tell_question_first(screen, "Not started")
         return
     chosen: str | None = _START.id
     if busy:
