@@ -172,13 +172,13 @@ def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
     elif not info.status.live and not latest_checkpoint(info.directory):
         why = f"run {info.id} has no checkpoint to continue from"
     else:
-        _check_is_here(info, changes)
+        _check_is_at_no_place(info, changes)
         return
     command = for_a_new_run(changed_plan(info.plan, changes)).command() if info.plan else "the changed plan"
     raise RunError(f"{why}: start a new run with {command}")
 
 
-def _check_is_here(info: RunInfo, changes: Mapping[str, Any]) -> None:
+def _check_is_at_no_place(info: RunInfo, changes: Mapping[str, Any]) -> None:
     """Refuse to continue a run here that a place trains, or has trained: this may be a login node."""
     if info.place is None:
         return
@@ -232,7 +232,7 @@ def _set_rate_back(info: RunInfo, change: CureChange, why: Why, launch: Launch) 
     directory, rate = info.directory, float(change.before["learning_rate"])
     if info.status.live:
         return _by_command(directory, {"learning_rate": rate}, change.before, change.changes, why)
-    _check_is_here(info, change.before)
+    _check_is_at_no_place(info, change.before)
     prepare_continuation(directory)
     process = launch(directory)
     reason, purpose = why
