@@ -16,12 +16,12 @@ _AS_DRIVER = "PCI_BUS_ID"
 """The order in which the driver's tools number GPUs; engines set it where the user sets none."""
 
 
-def choice_in(environment: Mapping[str, str]) -> dict[str, str]:
+def gpu_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that are set and choose its GPUs."""
     return {name: environment[name] for name in CHOICE if name in environment}
 
 
-def choice_for(
+def gpu_variables_for(
     names: Sequence[str], gpus: Sequence[Device], environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The variables with which a program sees only some GPUs: by UUID, which means the same in every order.

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from accel_engine.devices.cuda_visible_devices import choice_for, visible_gpus
+from accel_engine.devices.cuda_visible_devices import gpu_variables_for, visible_gpus
 from accel_engine.devices.device_types import Device
 
 NAMES = frozenset({"GOOGLE_APPLICATION_CREDENTIALS", "PATH", "TMPDIR", "VIRTUAL_ENV"})
@@ -76,7 +76,7 @@ def with_devices(environment: Mapping[str, str], devices: Sequence[str], machine
     if not gpus or not any(device.startswith("gpu:") for device in devices):  # or TensorFlow alone sees them
         return dict(environment)
     names = [gpu.id for gpu in visible_gpus(environment, gpus) if gpu.id in devices]
-    return {**environment, **choice_for(names, gpus, environment)}
+    return {**environment, **gpu_variables_for(names, gpus, environment)}
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE, choice_for, visible_gpus
+from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE, gpu_variables_for, visible_gpus
 from accel_engine.devices.device_types import ASLEEP, Device, Reading, Sample
 from accel_engine.devices.installation import cuda_cure, find_installation, may_have_unlisted_gpus
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
@@ -219,7 +219,7 @@ class _Chooser:
         return ""
 
     def _chosen(self, gpu: Device) -> ComputeDevice:
-        return ComputeDevice(gpu.id, gpu.name, choice_for([gpu.id], self._gpus, os.environ))
+        return ComputeDevice(gpu.id, gpu.name, gpu_variables_for([gpu.id], self._gpus, os.environ))
 
 
 def _devices_of_runs(devices: Sequence[Device]) -> dict[str, str]:

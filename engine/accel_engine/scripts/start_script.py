@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.devices.cuda_visible_devices import choice_for
+from accel_engine.devices.cuda_visible_devices import gpu_variables_for
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.process.detached import leave, start_detached
@@ -137,4 +137,4 @@ def environment_for(wanted: Sequence[str], devices: Sequence[Device]) -> dict[st
     for gpu in gpus:
         if gpu.id in wanted and gpu.problem:
             raise UsageError(f"--devices: {gpu.id} cannot be used, {gpu.problem}; choose another device")
-    return choice_for(wanted, gpus)
+    return gpu_variables_for(wanted, gpus)

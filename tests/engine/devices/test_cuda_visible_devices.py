@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from accel_engine.devices.cuda_visible_devices import choice_for, visible_gpus
+from accel_engine.devices.cuda_visible_devices import gpu_variables_for, visible_gpus
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
 
@@ -52,15 +52,15 @@ def test_cuda_does_not_number_a_gpu_that_is_lost(shown: str | None, visible: str
     found = visible_gpus(environment, gpus)
     assert [gpu.id for gpu in found] == [f"gpu:{index}" for index in visible]
     unnamed = [replace(gpu, uuids=()) for gpu in gpus]
-    choice = choice_for([gpu.id for gpu in found], unnamed, environment)
+    choice = gpu_variables_for([gpu.id for gpu in found], unnamed, environment)
     assert choice["CUDA_VISIBLE_DEVICES"] == (shown or "0,1" if found else "")
 
 
 @pytest.mark.parametrize("shown", ["MIG-2bb1c7e8", "MIG-GPU-8932f937-d72c/1/0"])
 def test_the_instance_that_the_user_names_is_handed_over(shown: str) -> None:
     environment = {"CUDA_VISIBLE_DEVICES": shown}
-    assert choice_for(["gpu:0"], GPUS, environment)["CUDA_VISIBLE_DEVICES"] == shown
-    assert choice_for(["gpu:0"], GPUS)["CUDA_VISIBLE_DEVICES"] == "MIG-1aa0b6f9"
+    assert gpu_variables_for(["gpu:0"], GPUS, environment)["CUDA_VISIBLE_DEVICES"] == shown
+    assert gpu_variables_for(["gpu:0"], GPUS)["CUDA_VISIBLE_DEVICES"] == "MIG-1aa0b6f9"
 
 
 def test_numbers_of_different_gpus_in_an_order_that_only_cuda_knows_are_refused() -> None:

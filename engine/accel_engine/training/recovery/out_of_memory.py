@@ -14,7 +14,7 @@ from typing import Any
 
 import keras
 
-from accel_engine.devices.cuda_visible_devices import choice_in
+from accel_engine.devices.cuda_visible_devices import gpu_variables
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.events import OUT_OF_MEMORY
 from accel_engine.keras_support.divisibility import why_indivisible
@@ -154,7 +154,7 @@ def memory_facts(assembly: Assembly) -> MemoryFacts:
         tries_xla=alternative is not None and alternative.xla,
         can_place_state=not custom_step and has_state(model.optimizer),
         on_host=assembly.on_cpu,
-        variables=choice_in(os.environ),
+        variables=gpu_variables(os.environ),
     )
 
 
